@@ -1,0 +1,29 @@
+#include "base/decimal.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+namespace qkv {
+
+std::string without_negative_zero(std::string text) {
+  if (text.starts_with('-') && text.find_first_of("123456789infa") == std::string::npos) text.erase(0, 1);
+  return text;
+}
+
+std::string fixed_text(double value, int decimals) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  // fmt's fixed and exponent forms round exactly, half to even, as printf does.
+  if (std::abs(value) >= kScientificFrom) return fmt::format("{:.{}e}", value, decimals);
+  return without_negative_zero(fmt::format("{:.{}f}", value, decimals));
+}
+
+std::string shortest_text(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return fmt::format("{}", value == 0 ? 0.0 : value);
+}
+
+}  // namespace qkv

@@ -1,0 +1,93 @@
+#include "base/display_width.h"
+
+#include <fmt/format.h>
+#include <utf8proc.h>
+
+namespace qkv {
+namespace {
+
+bool is_unsafe(char32_t c) {
+  const bool is_control = c < 0x20 || (c >= 0x7f && c < 0xa0);
+  const bool is_line_separator = c == 0x2028 || c == 0x2029;
+  const bool is_bidi_control = c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
+                               (c >= 0x2066 && c <= 0x2069);
+  return is_control || is_line_separator || is_bidi_control;
+}
+
+std::string spaces_up_to(std::string_view text, int width) {
+  const int missing = width - column_width(text);
+  return std::string(missing > 0 ? static_cast<std::size_t>(missing) : 0, ' ');
+}
+
+}  // namespace
+
+CodePoint first_code_point(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (first < 0x80) return {first, 1};
+  utf8proc_int32_t value = 0;
+  const utf8proc_ssize_t length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                                                   static_cast<utf8proc_ssize_t>(text.size()), &value);
+  if (length <= 0) return {0xfffd, 1};
+  return {static_cast<char32_t>(value), static_cast<std::size_t>(length)};
+}
+
+std::optional<std::size_t> invalid_utf8_at(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    if (static_cast<unsigned char>(text[at]) < 0x80) {
+      ++at;
+      continue;
+    }
+    utf8proc_int32_t value = 0;
+    const utf8proc_ssize_t length =
+        utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data() + at),
+                         static_cast<utf8proc_ssize_t>(text.size() - at), &value);
+    if (length <= 0) return at;
+    at += static_cast<std::size_t>(length);
+  }
+  return std::nullopt;
+}
+
+std::size_t character_count(std::string_view text) {
+  std::size_t count = 0;
+  while (!text.empty()) {
+    text.remove_prefix(first_code_point(text).length);
+    ++count;
+  }
+  return count;
+}
+
+int column_width(std::string_view text) {
+  int width = 0;
+  while (!text.empty()) {
+    const CodePoint c = first_code_point(text);
+    width +=
+        c.value >= 0x20 && c.value < 0x7f ? 1 : utf8proc_charwidth(static_cast<utf8proc_int32_t>(c.value));
+    text.remove_prefix(c.length);
+  }
+  return width;
+}
+
+std::string visible(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const CodePoint c = first_code_point(text);
+    if (is_unsafe(c.value)) {
+      result += fmt::format("\\u{{{:x}}}", static_cast<unsigned>(c.value));
+    } else if (c.value == 0xfffd) {
+      result += "\xef\xbf\xbd";  // also in place of a byte that is not UTF-8
+    } else {
+      result += text.substr(0, c.length);
+    }
+    text.remove_prefix(c.length);
+  }
+  return result;
+}
+
+std::string fill_left(std::string_view text, int width) { return spaces_up_to(text, width).append(text); }
+
+std::string fill_right(std::string_view text, int width) {
+  return std::string(text) + spaces_up_to(text, width);
+}
+
+}  // namespace qkv

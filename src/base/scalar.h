@@ -1,0 +1,60 @@
+// What kernels need of a scalar beyond + − · /, once for doubles; intervals and surds bring their
+// own in base/.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "base/interval.h"
+#include "base/number.h"
+
+namespace qkv {
+
+inline double larger(double a, double b) { return std::max(a, b); }
+inline bool is_plus_infinity(double x) { return x == std::numeric_limits<double>::infinity(); }
+inline bool certainly_exceeds(double a, double b) { return a > b; }
+inline double hull(double a, double) { return a; }
+inline double infinity_of(const double*, int sign) { return sign * std::numeric_limits<double>::infinity(); }
+inline double nan_of(const double*) { return std::numeric_limits<double>::quiet_NaN(); }
+
+template <class T>
+T infinity(int sign) {
+  return infinity_of(static_cast<const T*>(nullptr), sign);
+}
+template <class T>
+T not_a_number() {
+  return nan_of(static_cast<const T*>(nullptr));
+}
+
+template <class T>
+bool is_minus_infinity(const T& x) {
+  return is_plus_infinity(T(-x));
+}
+
+// Whether two numbers that cannot be told apart now must be taken as equal: at once for
+// doubles, at the highest precision for intervals, never for surds.
+template <class T>
+bool settles_ties() {
+  if constexpr (std::is_same_v<T, double>) {
+    return true;
+  } else if constexpr (std::is_same_v<T, Surd>) {
+    return false;
+  } else {
+    return Interval::default_precision() >= kMostDigits;
+  }
+}
+
+template <class T>
+T scalar_of(const Number& number) {
+  if constexpr (std::is_same_v<T, double>) {
+    return number.value;
+  } else if constexpr (std::is_same_v<T, Surd>) {
+    return exact_value(number);
+  } else {
+    return enclose(number);
+  }
+}
+
+}  // namespace qkv
