@@ -1,0 +1,122 @@
+#include "input/lines.h"
+
+#include <algorithm>
+
+#include "input/fold.h"
+
+namespace qkv {
+namespace {
+
+bool is_ascii_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Letters of other scripts too: [查询] is meant as a section, and deserves that error.
+bool is_letter(Folded c) { return c.value == kOther || is_ascii_letter(c.value); }
+
+std::size_t comment_begin(std::string_view text, Span line) {
+  bool is_quoted = false;
+  bool is_after_space = true;
+  for (std::size_t at = line.begin; at < line.end;) {
+    const Folded c = fold_at(text, at);
+    if (c.value == '"') is_quoted = !is_quoted;
+    if (!is_quoted && is_after_space && (c.value == '#' || c.value == '%')) return at;
+    is_after_space = is_space(c.value);
+    at += c.length;
+  }
+  return line.end;
+}
+
+}  // namespace
+
+Span trimmed(std::string_view text, Span span) {
+  while (span.begin < span.end) {
+    const Folded c = fold_at(text, span.begin);
+    if (!is_space(c.value)) break;
+    span.begin += c.length;
+  }
+  while (span.begin < span.end) {
+    std::size_t last = span.end - 1;
+    while (last > span.begin && (static_cast<unsigned char>(text[last]) & 0xc0U) == 0x80) --last;
+    if (!is_space(fold_at(text, last).value)) break;
+    span.end = last;
+  }
+  return span;
+}
+
+Line line_at(std::string_view text, std::size_t begin, std::size_t stop) {
+  text = text.substr(0, stop);
+  const std::size_t line_break = std::min(text.find('\n', begin), stop);
+  Line line;
+  line.next = std::min(line_break + 1, stop);
+  line.whole = {begin, line_break};
+  if (line_break > begin && text[line_break - 1] == '\r') --line.whole.end;
+  line.content = trimmed(text, {begin, comment_begin(text, line.whole)});
+  return line;
+}
+
+std::optional<Header> header_of(std::string_view text, const Line& line) {
+  const std::string_view content = text.substr(line.content.begin, line.content.end - line.content.begin);
+  if (content.empty() || fold_at(content, 0).value != '[') return std::nullopt;
+  std::size_t at = fold_at(content, 0).length;
+  Header header{"", line.content};
+  while (at < content.size()) {
+    const Folded c = fold_at(content, at);
+    if (c.value == ']') break;
+    const bool may_follow = is_ascii_digit(c.value) || c.value == '_' || c.value == '.';
+    if (!is_letter(c) && (header.name.empty() || !may_follow)) return std::nullopt;
+    if (c.value == kOther) {
+      header.name += content.substr(at, c.length);
+    } else {
+      header.name += c.value;
+    }
+    at += c.length;
+  }
+  const bool is_closed_at_the_end = at < content.size() && at + fold_at(content, at).length == content.size();
+  const bool is_number =
+      header.name == "inf" || header.name == "nan" || header.name == "Inf" || header.name == "NaN";
+  if (!is_closed_at_the_end || header.name.empty() || is_number) return std::nullopt;
+  return header;
+}
+
+std::optional<Assignment> assignment_of(std::string_view text, const Line& line) {
+  bool is_quoted = false;
+  for (std::size_t at = line.content.begin; at < line.content.end;) {
+    const Folded c = fold_at(text, at);
+    if (c.value == '"') is_quoted = !is_quoted;
+    if (c.value == '=' && !is_quoted) {
+      return Assignment{trimmed(text, {line.content.begin, at}),
+                        trimmed(text, {at + c.length, line.content.end})};
+    }
+    at += c.length;
+  }
+  return std::nullopt;
+}
+
+bool is_plain_name(std::string_view name) {
+  if (name.empty() || !is_letter(fold_at(name, 0))) return false;
+  for (std::size_t at = 0; at < name.size();) {
+    const Folded c = fold_at(name, at);
+    if (!is_letter(c) && !is_ascii_digit(c.value) && !is_space(c.value) && c.value != '_' && c.value != '.')
+      return false;
+    at += c.length;
+  }
+  return true;
+}
+
+std::size_t call_length(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size() && (is_ascii_letter(text[at]) || text[at] == '.')) ++at;
+  const std::string_view word = text.substr(0, at);
+  const std::string_view name = word.substr(word.rfind('.') + 1);
+  if (name != "tensor" && name != "array" && name != "matrix") return 0;
+  const bool is_called = at < text.size() && fold_at(text, at).value == '(';
+  return is_called ? at + fold_at(text, at).length : 0;
+}
+
+bool begins_pasted_matrix(std::string_view text, const Assignment& assignment) {
+  const std::string_view value =
+      text.substr(assignment.value.begin, assignment.value.end - assignment.value.begin);
+  return value.empty() || is_open_bracket(fold_at(value, 0).value) || call_length(value) > 0;
+}
+
+}  // namespace qkv

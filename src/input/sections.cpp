@@ -1,0 +1,149 @@
+#include "input/sections.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/display_width.h"
+#include "input/fold.h"
+#include "input/lines.h"
+
+namespace qkv {
+namespace {
+
+constexpr std::size_t kMostEntries = 1000;  // settings and sections; a file of noise would list millions
+constexpr int kMostWords = 5;               // lines without "=": a page of prose needs no more
+
+bool is_infinity_or_nan(std::string_view name) {
+  const std::string text = folded(name);
+  return text == "inf" || text == "nan" || text == "Inf" || text == "NaN";
+}
+
+class OutlineReader {
+ public:
+  OutlineReader(const SourcePtr& source, Diagnostics& diagnostics)
+      : text_(source->text), diagnostics_(diagnostics) {
+    outline_.source = source;
+  }
+
+  Outline read() {
+    for (std::size_t at = 0; at < text_.size();) {
+      const Line line = line_at(text_, at, text_.size());
+      at = line.next;
+      if (line.is_blank()) continue;
+      if (const auto header = header_of(text_, line)) {
+        begin_section(header->name, line);
+      } else if (const auto fault = fault_of_header(line)) {
+        diagnostics_.error(outline_.source, line.content, *fault,
+                           say({"a section begins with its name alone on a line, as in [Q]",
+                                "小节以单独一行的名称开头，如 [Q]"}));
+        begin_section("", line);
+      } else if (outline_.sections.empty()) {
+        setting(line);
+      }
+      if (outline_.settings.size() + outline_.sections.size() > kMostEntries) {
+        diagnostics_.error(
+            outline_.source, line.content,
+            say({"more than {0} settings and sections", "设置和小节超过 {0} 个"}, kMostEntries));
+        break;
+      }
+    }
+    return std::move(outline_);
+  }
+
+ private:
+  void begin_section(std::string name, const Line& line) {
+    if (!outline_.sections.empty()) outline_.sections.back().body.end = line.whole.begin;
+    outline_.sections.push_back({std::move(name), line.content, {line.next, text_.size()}});
+  }
+
+  // "[X", "[ X ]" or "[X] 1 2": meant as a header, or else its rows would be taken for the
+  // section above.  A name with a number at its end is a symbol of V: "[v0" begins a matrix.
+  std::optional<Said> fault_of_header(const Line& line) const {
+    const std::string_view content = text_.substr(line.content.begin, line.content.end - line.content.begin);
+    if (fold_at(content, 0).value != '[') return std::nullopt;
+    const std::string_view inside = content.substr(fold_at(content, 0).length);
+    std::size_t end = 0;
+    while (end < inside.size() && fold_at(inside, end).value != ']') end += fold_at(inside, end).length;
+    const Span inner = trimmed(inside, {0, end});
+    const std::string_view name = inside.substr(inner.begin, inner.end - inner.begin);
+    const bool is_name = is_plain_name(name) && name.find_first_of(" \t") == std::string_view::npos &&
+                         !(name.back() >= '0' && name.back() <= '9') && !is_infinity_or_nan(name);
+    if (!is_name) return std::nullopt;
+    if (end == inside.size()) return say({"the section name has no closing ']'", "小节名缺少“]”"});
+    const std::string_view after = inside.substr(end + fold_at(inside, end).length);
+    if (after.empty()) return say({"a section name has no spaces around it", "小节名两边不能有空格"});
+    const Span rest = trimmed(after, {0, after.size()});
+    const char next = fold_at(after, rest.begin).value;
+    if (next == '[' || next == ',' || next == ';' || is_close_bracket(next))
+      return std::nullopt;  // rows of symbols
+    return say({"a section name stands alone on its line", "小节名要单独占一行"});
+  }
+
+  void setting(const Line& line) {
+    const auto assignment = assignment_of(text_, line);
+    if (!assignment) return not_a_setting(line);
+    const std::string_view key =
+        text_.substr(assignment->name.begin, assignment->name.end - assignment->name.begin);
+    if (key.empty()) {
+      return error_once(is_nameless_reported_, line.content,
+                        say({"a name is missing before '='", "“=”前面缺少名称"}), {});
+    }
+    // "Q = [[1, 0], …" above all sections: a matrix pasted without its [Q].
+    if (is_open_bracket(first_of(assignment->value)) ||
+        call_length(text_.substr(assignment->value.begin)) > 0) {
+      return error_once(is_row_reported_, line.content,
+                        say({"numbers before the first section", "第一个小节之前不能有数"}),
+                        say({"put the name of the matrix on a line of its own above them: [{0}]",
+                             "请在上面单独一行写矩阵的名称：[{0}]"},
+                            visible(key)));
+    }
+    outline_.settings.push_back({folded(key), assignment->name, assignment->value,
+                                 trimmed(text_, {assignment->value.begin, line.whole.end})});
+  }
+
+  char first_of(Span span) const { return span.begin < span.end ? fold_at(text_, span.begin).value : kOther; }
+
+  void not_a_setting(const Line& line) {
+    const std::string_view content = text_.substr(line.content.begin, line.content.end - line.content.begin);
+    const std::size_t word = std::min(content.find_first_of(" \t"), content.size());
+    const std::size_t value = std::min(content.find_first_not_of(" \t", word), content.size());
+    const char first = value < content.size() ? fold_at(content, value).value : kOther;
+    const bool is_row = (first >= '0' && first <= '9') || first == '-' || is_open_bracket(first) ||
+                        first == ':' || first == '|';
+    if (is_plain_name(content.substr(0, word)) && !is_row) {
+      if (++words_reported_ > kMostWords) return;
+      return diagnostics_.error(outline_.source, line.content, say({"'=' is missing", "缺少“=”"}),
+                                value == content.size()
+                                    ? say({"a setting is written 'name = value'", "设置写作“name = value”"})
+                                    : say({"did you mean '{0} = {1}'?", "是不是想写“{0} = {1}”？"},
+                                          visible(content.substr(0, word)), visible(content.substr(value))));
+    }
+    error_once(is_row_reported_, line.content,
+               say({"numbers before the first section", "第一个小节之前不能有数"}),
+               say({"put the name of the matrix on a line of its own above them, such as [Q]",
+                    "请在上面单独一行写矩阵的名称，例如 [Q]"}));
+  }
+
+  // Twenty rows without a section have one cause.
+  void error_once(bool& is_reported, Span span, Said message, Said hint) {
+    if (!is_reported) diagnostics_.error(outline_.source, span, std::move(message), std::move(hint));
+    is_reported = true;
+  }
+
+  std::string_view text_;
+  Diagnostics& diagnostics_;
+  Outline outline_;
+  bool is_row_reported_ = false;
+  int words_reported_ = 0;
+  bool is_nameless_reported_ = false;
+};
+
+}  // namespace
+
+Outline read_outline(const SourcePtr& source, Diagnostics& diagnostics) {
+  return OutlineReader(source, diagnostics).read();
+}
+
+}  // namespace qkv

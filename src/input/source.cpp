@@ -1,0 +1,96 @@
+#include "input/source.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "base/display_width.h"
+
+namespace qkv {
+namespace {
+
+constexpr std::size_t kLargestFile = std::size_t{64} << 20;
+
+Said too_large() { return say({"larger than 64 MiB, the most qkv reads", "超过 64 MiB，qkv 读取的上限"}); }
+
+// The system's own words are English only; the usual reasons are said in both languages.
+Said reason(int error_number) {
+  switch (error_number) {
+    case ENOENT:
+      return say({"no such file", "没有这个文件"});
+    case EACCES:
+    case EPERM:
+      return say({"permission denied", "没有读取权限"});
+    case EISDIR:
+      return say({"this is a directory, not a file", "这是目录，不是文件"});
+    case ENOTDIR:
+      return say({"a part of this path is not a directory", "路径中有一段不是目录"});
+    case ENAMETOOLONG:
+      return say({"the name is too long", "文件名太长"});
+    default:
+      return say({"cannot be read: {0}", "无法读取：{0}"}, std::strerror(error_number));
+  }
+}
+
+struct CloseFile {
+  void operator()(std::FILE* file) const {
+    if (file != stdin) std::fclose(file);
+  }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+}  // namespace
+
+SourcePtr source_from_text(std::string name, std::string text, Diagnostics& diagnostics) {
+  const auto refuse = [&](Said message, Said hint = {}) {
+    diagnostics.error(name, std::move(message), std::move(hint));
+    return nullptr;
+  };
+  if (text.size() > kLargestFile) return refuse(too_large());
+  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
+  if (text.empty()) return refuse(say({"the file is empty", "文件是空的"}));
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
+    return refuse(say({"the text is UTF-16; qkv reads UTF-8", "这是 UTF-16 文本；qkv 读取 UTF-8"}),
+                  say({"save it again as UTF-8", "请另存为 UTF-8"}));
+  }
+  if (const std::size_t at = text.find('\0'); at != std::string::npos) {
+    return refuse(say({"not a text file: byte {0} is zero", "不是文本文件：第 {0} 个字节是 0"}, at + 1));
+  }
+  if (const auto at = invalid_utf8_at(text)) {
+    return refuse(
+        say({"not UTF-8: byte {0} (offset {1}) is 0x{2}", "不是 UTF-8：第 {0} 个字节（偏移 {1}）是 0x{2}"},
+            *at + 1, *at, fmt::format("{:02x}", static_cast<unsigned char>(text[*at]))),
+        say({"if the file was saved as GBK, save it again as UTF-8", "如果文件是 GBK 编码，请另存为 UTF-8"}));
+  }
+  return std::make_shared<Source>(Source{std::move(name), std::move(text)});
+}
+
+SourcePtr read_source(const std::string& name, Diagnostics& diagnostics) {
+  const auto refuse = [&](Said message) {
+    diagnostics.error(name, std::move(message));
+    return nullptr;
+  };
+  const File file(name == "-" ? stdin : std::fopen(name.c_str(), "rb"));
+  if (!file) return refuse(reason(errno));
+  struct stat status {};
+  if (fstat(fileno(file.get()), &status) != 0) return refuse(reason(errno));
+  if (S_ISDIR(status.st_mode)) return refuse(reason(EISDIR));
+  // Believed before a byte is read: a sparse file of 2 GiB costs nothing.
+  if (S_ISREG(status.st_mode) && status.st_size > static_cast<off_t>(kLargestFile))
+    return refuse(too_large());
+
+  std::string text;
+  std::string block(std::size_t{1} << 16, '\0');
+  while (const std::size_t count = std::fread(block.data(), 1, block.size(), file.get())) {
+    text.append(block, 0, count);
+    if (text.size() > kLargestFile) return refuse(too_large());  // a pipe does not say how long it is
+  }
+  if (std::ferror(file.get())) return refuse(reason(errno));
+  return source_from_text(name, std::move(text), diagnostics);
+}
+
+}  // namespace qkv

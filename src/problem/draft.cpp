@@ -1,0 +1,267 @@
+#include "problem/draft.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/display_width.h"
+#include "base/position.h"
+#include "base/suggest.h"
+#include "input/matrix_text.h"
+#include "input/sections.h"
+#include "problem/section_kinds.h"
+#include "problem/steps.h"
+
+namespace qkv {
+namespace {
+
+constexpr std::string_view kExpect = "expect.";
+
+// "h1.weights" and "L2.W_Q": the name behind a prefix of one letter and a number.
+std::optional<std::string_view> behind_prefix(std::string_view name) {
+  const std::size_t point = name.find('.');
+  if (point == std::string_view::npos || point < 2 ||
+      std::string_view("Lhgtb").find(name[0]) == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const std::string_view number = name.substr(1, point - 1);
+  if (number.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  return name.substr(point + 1);
+}
+
+class DraftReader {
+ public:
+  DraftReader(const ProblemInput& input, Diagnostics& diagnostics)
+      : input_(input), diagnostics_(diagnostics) {}
+
+  Draft read() {
+    Outline outline;
+    if (input_.file) {
+      draft_.file = input_.file->name;
+      outline = read_outline(input_.file, diagnostics_);
+    }
+    settings(outline);
+    // What a faulty line was meant to give is not missing.
+    draft_.is_complete = !diagnostics_.has_errors();
+    for (const auto& [name, source] : input_.matrices) option_matrix(name, source);
+    sections(outline);
+    return std::move(draft_);
+  }
+
+ private:
+  // ---- settings ----
+
+  void settings(const Outline& outline) {
+    std::map<std::string, const Setting*, std::less<>> first;
+    for (const Setting& setting : outline.settings) {
+      const Place place{outline.source, setting.key_span, {}};
+      const auto [earlier, is_new] = first.emplace(setting.key, &setting);
+      if (!is_new) {
+        twice(say({"'{0}'", "'{0}'"}, visible(setting.key)), outline.source, earlier->second->key_span,
+              setting.key_span);
+        continue;
+      }
+      const Key* key = find_key(setting.key);
+      if (!key) {
+        unknown_setting(setting.key, place);
+      } else if (!is_overridden(key->name)) {
+        const std::string& text = outline.source->text;
+        read_setting(
+            {key,
+             text.substr(setting.value.begin, setting.value.end - setting.value.begin),
+             text.substr(setting.whole_value.begin, setting.whole_value.end - setting.whole_value.begin),
+             place,
+             {outline.source, setting.value, {}}},
+            draft_.settings, diagnostics_);
+      }
+    }
+    for (const auto& [name, value] : input_.settings) {
+      const Key* key = find_key(name);
+      const Place place{nullptr, {}, key ? option_of(*key) : "--" + name};
+      if (!key) {
+        unknown_setting(name, place);
+      } else {
+        read_setting({key, value, value, place, place}, draft_.settings, diagnostics_);
+      }
+    }
+  }
+
+  bool is_overridden(std::string_view key) const {
+    for (const auto& [name, value] : input_.settings) {
+      if (name == key) return true;
+    }
+    // --k FILE takes the place of `K = Q` too.
+    for (const auto& [name, source] : input_.matrices) {
+      if (name == key) return true;
+    }
+    return false;
+  }
+
+  void unknown_setting(const std::string& name, const Place& place) {
+    Said hint;
+    if (find_section_kind(name)) {
+      hint = say({"'{0}' is a matrix: write [{0}] on a line of its own, and its rows below",
+                  "“{0}”是矩阵：请单独一行写 [{0}]，数据写在下面各行"},
+                 name);
+    } else if (const auto inner = behind_prefix(name); inner && find_key(*inner)) {
+      return report(Severity::error, place,
+                    say({"this version of qkv computes one layer; '{0}' is not available yet",
+                         "这个版本的 qkv 只计算一层；尚不支持“{0}”"},
+                        visible(name)),
+                    {}, diagnostics_);
+    } else {
+      std::vector<std::string_view> names;
+      for (const Key& key : keys()) names.push_back(key.name);
+      hint = did_you_mean(name, names);
+    }
+    report(Severity::error, place, say({"unknown setting '{0}'", "未知的设置“{0}”"}, visible(name)),
+           std::move(hint), diagnostics_);
+  }
+
+  void twice(const Said& what, const SourcePtr& source, Span first, Span second) {
+    diagnostics_.error(
+        source, second,
+        say({"{0} is given twice: on line {1} and on line {2}", "{0} 给出了两次：第 {1} 行和第 {2} 行"}, what,
+            line_of(source->text, first.begin), line_of(source->text, second.begin)));
+  }
+
+  // ---- matrices ----
+
+  void option_matrix(const std::string& name, const SourcePtr& source) {
+    const SectionKind* kind = find_section_kind(name);
+    if (!kind || draft_.has(name)) return;
+    const Said called = say({"{0}", "{0}"}, name);
+    DraftMatrix matrix =
+        read({source, {0, source->text.size()}, {0, 0}, called, Within::matrix_file}, kind->cells);
+    matrix.is_from_option = true;
+    keep(*kind, std::move(matrix));
+  }
+
+  void sections(const Outline& outline) {
+    std::map<std::string, Span, std::less<>> first;
+    for (const Section& section : outline.sections) {
+      if (section.name.empty()) continue;
+      const auto [earlier, is_new] = first.emplace(section.name, section.header);
+      if (!is_new) {
+        twice(say({"[{0}]", "[{0}]"}, visible(section.name)), outline.source, earlier->second,
+              section.header);
+      } else {
+        read_section(outline.source, section);
+      }
+    }
+  }
+
+  void read_section(const SourcePtr& source, const Section& section) {
+    const Said called = say({"[{0}]", "[{0}]"}, section.name);
+    const MatrixPlace place{source, section.body, section.header, called, Within::section};
+    if (section.name.starts_with(kExpect)) return expectation(place, section.name.substr(kExpect.size()));
+    const SectionKind* kind = find_section_kind(section.name);
+    const auto inner = behind_prefix(section.name);
+    if (!kind && inner && find_section_kind(*inner)) {
+      read(place, find_section_kind(*inner)->cells);  // its own faults are worth knowing
+      return not_available(place, section.name);
+    }
+    if (!kind) return unknown_section(place, section.name);
+    if (draft_.has(section.name)) return;  // an option has taken its place
+    DraftMatrix matrix = read(place, kind->cells);
+    if (!kind->is_available) return not_available(place, section.name);
+    keep(*kind, std::move(matrix));
+  }
+
+  void not_available(const MatrixPlace& place, const std::string& name) {
+    draft_.is_complete = false;
+    diagnostics_.error(
+        place.source, place.name,
+        say({"this version of qkv traces one head of softmax attention; [{0}] is not available yet",
+             "这个版本的 qkv 只演算单头 softmax 注意力；尚不支持 [{0}]"},
+            visible(name)));
+  }
+
+  void unknown_section(const MatrixPlace& place, const std::string& name) {
+    draft_.is_complete = false;
+    std::vector<std::string_view> names;
+    for (const SectionKind& kind : section_kinds()) names.push_back(kind.name);
+    Said hint;
+    if (find_key(name)) {
+      hint = say({"'{0}' is a setting: write '{0} = …' above the first section",
+                  "“{0}”是设置：请在第一个小节之前写“{0} = …”"},
+                 name);
+    } else if (name == "expect") {
+      hint = say({"name the step: [expect.weights]", "请写明是哪一步：[expect.weights]"});
+    } else if (name.size() > 1 && name[0] == 'v' &&
+               name.find_first_not_of("0123456789", 1) == std::string::npos) {
+      hint = say({"a row of [V] that holds one symbol is written without brackets: {0}",
+                  "[V] 中只有一个符号的行不加方括号：{0}"},
+                 name);
+    } else {
+      hint = did_you_mean(name, names);
+    }
+    diagnostics_.error(place.source, place.name,
+                       say({"unknown section '{0}'", "未知的小节“{0}”"}, visible(name)), std::move(hint));
+  }
+
+  void expectation(const MatrixPlace& place, const std::string& step) {
+    DraftMatrix printed = read(place, {.infinity = true, .blanks = true});
+    const std::vector<std::string_view> all = step_ids();
+    if (std::find(all.begin(), all.end(), step) != all.end()) {
+      draft_.expected.push_back({step, std::move(printed)});
+      return;
+    }
+    const auto inner = behind_prefix(step);
+    if (inner && std::find(all.begin(), all.end(), *inner) != all.end())
+      return not_available(place, "expect." + step);
+    Said hint = did_you_mean(step, all);
+    if (hint.empty()) {
+      hint = say({"the steps are {0}", "步骤有 {0}"}, fmt::format("{}", fmt::join(all, " ")));
+    }
+    diagnostics_.error(place.source, place.name,
+                       say({"unknown step '{0}'", "未知的步骤“{0}”"}, visible(step)), std::move(hint));
+  }
+
+  DraftMatrix read(const MatrixPlace& place, CellRules rules) {
+    DraftMatrix result;
+    result.given.source = place.source;
+    result.given.span = place.name;
+    if (std::optional<MatrixText> text = read_matrix(place, rules, diagnostics_)) {
+      result.given.rows = text->rows;
+      result.given.cols = text->cols;
+      result.given.cells = std::move(text->cells);
+      result.given.row_labels = std::move(text->row_labels);
+      result.cell_spans = std::move(text->cell_spans);
+      result.row_spans = std::move(text->row_spans);
+      result.has_shape = true;
+      result.has_faults = text->has_faults;
+    }
+    return result;
+  }
+
+  void keep(const SectionKind& kind, DraftMatrix matrix) {
+    if (kind.is_vector && matrix.has_shape) {
+      Given& given = matrix.given;
+      if (given.rows > 1 && given.cols > 1) {
+        matrix.has_shape = false;
+        report(Severity::error, matrix.place(),
+               say({"{0} is {1}×{2}, but it is one row or one column of numbers",
+                    "{0} 是 {1}×{2}，但它应当只有一行或一列"},
+                   kind.name, given.rows, given.cols),
+               {}, diagnostics_);
+      }
+      given.cols *= given.rows;
+      given.rows = 1;
+      given.row_labels.clear();
+    }
+    draft_.matrices.emplace(kind.name, std::move(matrix));
+  }
+
+  const ProblemInput& input_;
+  Diagnostics& diagnostics_;  // without errors when reading begins
+  Draft draft_;
+};
+
+}  // namespace
+
+Draft read_draft(const ProblemInput& input, Diagnostics& diagnostics) {
+  return DraftReader(input, diagnostics).read();
+}
+
+}  // namespace qkv

@@ -1,0 +1,296 @@
+#include "problem/mask.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "base/display_width.h"
+#include "base/suggest.h"
+#include "problem/value_words.h"
+
+namespace qkv {
+namespace {
+
+// One part of the setting, "window:2,0", cut at the colon.
+struct Part {
+  std::string name;
+  std::string argument;  // empty without a colon
+  bool has_argument = false;
+  Span span;
+};
+
+class MaskParser {
+ public:
+  MaskParser(std::string_view value, std::vector<ValueFault>& faults) : value_(value), faults_(faults) {}
+
+  std::optional<MaskSetting> parse() {
+    const std::size_t faults_before = faults_.size();
+    const std::vector<Part> parts = cut();
+    for (const Part& part : parts) read(part);
+    if (parts.size() > 1) {
+      for (const Part& part : parts) {
+        if (part.name == "none") {
+          fault(part, say({"'none' stands alone", "“none”只能单独写"}));
+        }
+      }
+    }
+    if (faults_.size() > faults_before) return std::nullopt;
+    describe();
+    return std::move(mask_);
+  }
+
+ private:
+  struct Kind {
+    std::string_view name;
+    const char* argument;  // what stands behind the colon, for hints; null: nothing
+    void (MaskParser::*read)(const Part&);
+  };
+
+  static std::span<const Kind> kinds() {
+    static const std::array<Kind, 8> all{{
+        {"none", nullptr, nullptr},
+        {"causal", nullptr, &MaskParser::causal},
+        {"window", "window:3 / window:2,0", &MaskParser::window},
+        {"prefix", "prefix:2", &MaskParser::prefix},
+        {"padding", "padding:1,1,0", &MaskParser::padding},
+        {"segments", "segments:1,1,2", &MaskParser::segments},
+        {"sinks", "sinks:1", &MaskParser::sinks},
+        {"global", "global:1,5", &MaskParser::global},
+    }};
+    return all;
+  }
+
+  // Words, except that "window: 3" and "padding:1, 1, 0" belong together.
+  std::vector<Part> cut() const {
+    std::vector<Part> parts;
+    std::string joined;
+    Span span;
+    const auto finish = [&] {
+      if (joined.empty()) return;
+      const std::size_t colon = joined.find(':');
+      Part part{joined.substr(0, colon), "", colon != std::string::npos, span};
+      if (part.has_argument) part.argument = joined.substr(colon + 1);
+      parts.push_back(std::move(part));
+    };
+    for (const ValueWord& word : words_of(value_)) {
+      const bool goes_on = !joined.empty() && (joined.back() == ':' || joined.back() == ',' ||
+                                               word.text[0] == ':' || word.text[0] == ',');
+      if (!goes_on) {
+        finish();
+        joined.clear();
+        span.begin = word.span.begin;
+      }
+      joined += word.text;
+      span.end = word.span.end;
+    }
+    finish();
+    return parts;
+  }
+
+  void fault(const Part& part, Said message, Said hint = {}) {
+    faults_.push_back({part.span, std::move(message), std::move(hint)});
+  }
+
+  void read(const Part& part) {
+    const auto all = kinds();
+    const auto kind =
+        std::find_if(all.begin(), all.end(), [&](const Kind& k) { return k.name == part.name; });
+    if (kind == all.end()) return unknown(part);
+    if (std::find(seen_.begin(), seen_.end(), part.name) != seen_.end()) {
+      return fault(part, say({"'{0}' stands twice in this mask", "“{0}”在这个掩码中出现两次"}, part.name));
+    }
+    seen_.push_back(part.name);
+    if (!kind->argument && part.has_argument) {
+      return fault(part, say({"'{0}' takes nothing after it", "“{0}”后面不带参数"}, part.name));
+    }
+    if (kind->argument && part.argument.empty()) {
+      return fault(part, say({"'{0}' needs a number", "“{0}”后面缺少数字"}, part.name),
+                   say({"write {0}", "写作 {0}"}, kind->argument));
+    }
+    if (kind->read) (this->*kind->read)(part);
+  }
+
+  void unknown(const Part& part) {
+    std::vector<std::string_view> names;
+    for (const Kind& kind : kinds()) names.push_back(kind.name);
+    Said hint = did_you_mean(part.name, names);
+    if (hint.empty()) {
+      hint = say(
+          {"masks are none, causal, window:w, prefix:N, padding:1,1,0, segments:1,1,2, sinks:N, global:1,5",
+           "掩码有 none、causal、window:w、prefix:N、padding:1,1,0、segments:1,1,2、sinks:N、global:1,5"});
+    }
+    fault(part, say({"unknown mask '{0}'", "未知的掩码“{0}”"}, visible(part.name)), std::move(hint));
+  }
+
+  // A whole number of at least `least`; -1, with a fault, for anything else.
+  long number(const Part& part, std::string_view text, long least) {
+    const std::optional<long> value = small_integer(text);
+    if (value && *value >= least) return *value;
+    fault(part, say({"'{0}' takes a whole number from {1} on, not '{2}'",
+                     "“{0}”要求不小于 {1} 的整数，而不是“{2}”"},
+                    part.name, least, visible(text)));
+    return -1;
+  }
+
+  // "0,1,1"
+  std::vector<long> numbers(const Part& part, long least) {
+    std::vector<long> values;
+    const std::size_t faults_before = faults_.size();
+    for (const ValueWord& piece : split_at_commas(part.argument, 0)) {
+      values.push_back(number(part, piece.text, least));
+      if (faults_.size() > faults_before) break;
+    }
+    return values;
+  }
+
+  void causal(const Part&) { mask_.is_causal = true; }
+
+  void window(const Part& part) {
+    const std::vector<ValueWord> sides = split_at_commas(part.argument, 0);
+    if (sides.size() > 2) {
+      return fault(part, say({"a window has one or two sizes", "窗口只有一个或两个大小"}),
+                   say({"window:3 is the 3 latest keys; window:2,1 is 2 before, 1 after",
+                        "window:3 是最近的 3 个键；window:2,1 是前 2 个、后 1 个"}));
+    }
+    Window window{std::nullopt, 0};
+    if (sides.size() == 1) {
+      // The w latest keys, the query's own counted: w − 1 before it and none after.
+      if (sides[0].text != "inf") window.before = number(part, sides[0].text, 1) - 1;
+    } else {
+      if (sides[0].text != "inf") window.before = number(part, sides[0].text, 0);
+      window.after = sides[1].text == "inf" ? std::nullopt : std::optional(number(part, sides[1].text, 0));
+    }
+    mask_.window = window;
+    window_text_ = part.argument;
+  }
+
+  void prefix(const Part& part) {
+    mask_.prefix = number(part, part.argument, 0);
+    mask_.is_causal = true;
+  }
+
+  void sinks(const Part& part) { mask_.sinks = number(part, part.argument, 0); }
+
+  void padding(const Part& part) {
+    mask_.padding = numbers(part, 0);
+    mask_.padding_span = part.span;
+    if (std::any_of(mask_.padding.begin(), mask_.padding.end(), [](long p) { return p > 1; })) {
+      fault(part, say({"padding is written with 1 (a real key) and 0 (padding)",
+                       "padding 只用 1（真实的键）和 0（填充）"}));
+    }
+  }
+
+  void segments(const Part& part) {
+    mask_.segments = numbers(part, 0);
+    mask_.segments_span = part.span;
+  }
+
+  void global(const Part& part) {
+    mask_.global = numbers(part, 0);
+    std::sort(mask_.global.begin(), mask_.global.end());
+    mask_.global_span = part.span;
+  }
+
+  static std::string joined(const std::vector<long>& values) {
+    std::string text;
+    for (const long value : values) text += (text.empty() ? "" : ",") + std::to_string(value);
+    return text;
+  }
+
+  void add(const std::string& text, Said meaning) {
+    mask_.text = mask_.is_none() || mask_.text == "none" ? text : mask_.text + " " + text;
+    mask_.meaning =
+        mask_.meaning.empty() ? std::move(meaning) : say({"{0}; {1}", "{0}；{1}"}, mask_.meaning, meaning);
+  }
+
+  // In one order, whatever the order they were written in.
+  void describe() {
+    if (mask_.is_causal && !mask_.prefix) {
+      add("causal", say({"causal: a query sees the keys up to its own position",
+                         "causal：每个查询只看自己及之前的键"}));
+    }
+    if (mask_.prefix) {
+      add("prefix:" + std::to_string(*mask_.prefix),
+          say({"prefix:{0}: the first {0} keys are visible to all, the others only from their own position "
+               "on",
+               "prefix:{0}：前 {0} 个键对所有查询可见，其余的键只对自己及之后的查询可见"},
+              *mask_.prefix));
+    }
+    if (mask_.window) describe_window();
+    if (!mask_.padding.empty()) {
+      add("padding:" + joined(mask_.padding),
+          say({"padding: keys marked 0 are hidden", "padding：标为 0 的键被遮住"}));
+    }
+    if (!mask_.segments.empty()) {
+      add("segments:" + joined(mask_.segments),
+          say({"segments: a token sees only its own segment", "segments：每个词元只看同一段内的键"}));
+    }
+    if (mask_.sinks) {
+      add("sinks:" + std::to_string(*mask_.sinks),
+          say({"sinks:{0}: the first {0} keys stay visible outside the window",
+               "sinks:{0}：前 {0} 个键在窗口外也可见"},
+              *mask_.sinks));
+    }
+    if (!mask_.global.empty()) {
+      add("global:" + joined(mask_.global),
+          say({"global: these tokens see beyond the window, and are seen beyond it",
+               "global：这些词元不受窗口限制，既能看到也能被看到"}));
+    }
+  }
+
+  void describe_window() {
+    const std::string text = "window:" + window_text_;
+    const Window& window = *mask_.window;
+    if (window_text_.find(',') == std::string::npos) {
+      return add(text, window.before
+                           ? say({"{0}: the {1} latest keys, its own position counted",
+                                  "{0}：最近的 {1} 个键，自己算在内"},
+                                 text, *window.before + 1)
+                           : say({"{0}: all keys up to its own position", "{0}：自己及之前的所有键"}, text));
+    }
+    const auto size = [](const std::optional<long>& side) {
+      return side ? std::to_string(*side) : std::string("inf");
+    };
+    add(text, say({"{0}: {1} keys before its own position and {2} after it",
+                   "{0}：自己之前 {1} 个键，之后 {2} 个键"},
+                  text, size(window.before), size(window.after)));
+  }
+
+  std::string_view value_;
+  std::vector<ValueFault>& faults_;
+  MaskSetting mask_;
+  std::string window_text_;
+  std::vector<std::string> seen_;
+};
+
+}  // namespace
+
+std::optional<MaskSetting> parse_mask(std::string_view value, std::vector<ValueFault>& faults) {
+  return MaskParser(value, faults).parse();
+}
+
+bool is_visible(const MaskSetting& mask, long align, int first_index, Index i, Index j) {
+  const long position = static_cast<long>(i) + align;
+  const long key = static_cast<long>(j);
+  if (mask.is_causal && key > position && key >= mask.prefix.value_or(0)) return false;
+  if (mask.window) {
+    const bool is_inside = (!mask.window->before || key >= position - *mask.window->before) &&
+                           (!mask.window->after || key <= position + *mask.window->after);
+    const bool is_sink = key < mask.sinks.value_or(0);
+    const auto is_global = [&](Index token) {
+      return std::binary_search(mask.global.begin(), mask.global.end(),
+                                static_cast<long>(token) + first_index);
+    };
+    if (!is_inside && !is_sink && !is_global(i) && !is_global(j)) return false;
+  }
+  if (!mask.segments.empty() &&
+      mask.segments[static_cast<std::size_t>(i)] != mask.segments[static_cast<std::size_t>(j)]) {
+    return false;
+  }
+  return mask.padding.empty() || mask.padding[static_cast<std::size_t>(j)] == 1;
+}
+
+}  // namespace qkv

@@ -1,0 +1,313 @@
+// From a draft, in which everything stands for itself, to a problem that can be calculated.
+
+#include "problem/read_problem.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "base/display_width.h"
+#include "problem/draft.h"
+#include "problem/keys.h"
+#include "problem/labels.h"
+#include "problem/roles.h"
+#include "problem/shapes.h"
+#include "problem/steps.h"
+#include "problem/visibility.h"
+
+namespace qkv {
+namespace {
+
+constexpr std::size_t kMostDiagnostics = 100;  // of one run; more is no help to anybody
+
+// Where the calculation may start at the latest for a setting still to act.
+struct Reach {
+  std::string_view key;
+  Entry last;
+};
+constexpr std::array<Reach, 11> kReach{{{"layout", Entry::qkv},
+                                        {"score", Entry::qkv},
+                                        {"scale", Entry::scores},
+                                        {"d_k", Entry::scores},
+                                        {"softcap", Entry::scaled},
+                                        {"alibi", Entry::scaled},
+                                        {"mask", Entry::scaled},
+                                        {"align", Entry::scaled},
+                                        {"empty_row", Entry::masked},
+                                        {"temperature", Entry::masked},
+                                        {"sink_logit", Entry::masked}}};
+
+class ProblemReader {
+ public:
+  explicit ProblemReader(const ProblemInput& input) : input_(input) {}
+
+  std::optional<Problem> read() {
+    draft_ = read_draft(input_, diagnostics_);
+    roles_ = assign_roles(draft_, diagnostics_);
+    fit_shapes(draft_, roles_, diagnostics_);
+    problem_.file = draft_.file;
+    problem_.entry = roles_.entry;
+    copy_settings();
+    find_scale();
+    if (roles_.queries && roles_.keys) {
+      Labels labels = label_tokens(draft_, roles_, diagnostics_);
+      problem_.tokens = std::move(labels.tokens);
+      problem_.kv_tokens = std::move(labels.kv_tokens);
+      Visibility seen = visibility(draft_, roles_, problem_.tokens, diagnostics_);
+      problem_.align = seen.align;
+      problem_.allowed = std::move(seen.allowed);
+      problem_.mask = std::move(seen.mask);
+      problem_.mask_meaning = std::move(seen.meaning);
+    }
+    check_weights();
+    warn_of_settings_without_effect();
+    check_expectations(draft_, roles_, problem_, diagnostics_);
+    if (diagnostics_.has_errors()) return std::nullopt;
+    complete_matrices();
+    list_settings();
+    return std::move(problem_);
+  }
+
+  // In the order of the file; what concerns it as a whole comes last.
+  void hand_over(Diagnostics& diagnostics) const {
+    std::vector<Diagnostic> list = diagnostics_.list();
+    std::stable_sort(list.begin(), list.end(), [&](const Diagnostic& a, const Diagnostic& b) {
+      const auto place = [&](const Diagnostic& d) {
+        return d.source == input_.file && d.span ? d.span->begin : static_cast<std::size_t>(-1);
+      };
+      return place(a) < place(b);
+    });
+    std::size_t count = 0;
+    for (Diagnostic& d : list) {
+      if (++count > kMostDiagnostics && d.severity != Severity::error) continue;
+      if (count > kMostDiagnostics) {
+        diagnostics.error(draft_.file, say({"there are more errors; these were the first {0}",
+                                            "还有更多错误；以上是前 {0} 个"},
+                                           kMostDiagnostics));
+        return;
+      }
+      diagnostics.add(std::move(d));
+    }
+  }
+
+ private:
+  const Settings& settings() const { return draft_.settings; }
+
+  void error(const Place& place, Said message, Said hint = {}) {
+    report(Severity::error, place, std::move(message), std::move(hint), diagnostics_);
+  }
+  void warn(const Place& place, Said message, Said hint = {}) {
+    report(Severity::warning, place, std::move(message), std::move(hint), diagnostics_);
+  }
+
+  // ---- settings ----
+
+  void copy_settings() {
+    const Settings& s = settings();
+    problem_.title = s.title;
+    problem_.source = s.source;
+    problem_.same_as = s.same_as;
+    problem_.first_index = s.first_index;
+    problem_.layout = s.layout;
+    problem_.score = s.score;
+    problem_.temperature = s.temperature;
+    problem_.softcap = s.softcap;
+    problem_.sink_logit = s.sink_logit;
+    problem_.alibi = s.alibi;
+    problem_.read = s.read;
+    problem_.empty_row = s.empty_row;
+    problem_.decimals = s.decimals;
+    problem_.round = s.round;
+  }
+
+  // 1/√d_k of one head, unless the file says otherwise; additive and bilinear scores are not
+  // scaled by their authors.
+  void find_scale() {
+    const Settings& s = settings();
+    if (!roles_.starts_by(Entry::scores)) {
+      problem_.scale.kind = ScaleKind::none;
+      return;
+    }
+    if (s.scale) {
+      problem_.scale = *s.scale;
+    } else {
+      problem_.scale.kind = s.score == ScoreKind::dot ? ScaleKind::root : ScaleKind::none;
+    }
+    if (problem_.scale.kind != ScaleKind::root) {
+      if (s.d_k && !draft_.has("W_QKV")) {
+        warn(s.find("d_k")->place,
+             say({"'d_k' has no effect with scale = {0}", "scale = {0} 时“d_k”不起作用"}, scale_text()));
+      }
+      return;
+    }
+    if (roles_.starts_by(Entry::qkv)) {
+      if (!roles_.q.shape) return;
+      problem_.scale.d_k = whole_number(static_cast<long>(roles_.q.shape->cols));
+      if (s.d_k && s.d_k->value != problem_.scale.d_k.value) {
+        error(s.find("d_k")->value_place,
+              say({"d_k = {0}, but Q has {1} columns", "d_k = {0}，而 Q 有 {1} 列"}, s.d_k->text,
+                  problem_.scale.d_k.text),
+              say({"for another divisor write scale = 1/sqrt({0})", "要换一个除数，请写 scale = 1/sqrt({0})"},
+                  s.d_k->text));
+      }
+    } else if (s.d_k) {
+      problem_.scale.d_k = *s.d_k;
+    } else if (roles_.is_settled) {
+      error(draft_.find("scores")->place(),
+            say({"[scores] does not show d_k, so 1/sqrt(d_k) is not known",
+                 "[scores] 看不出 d_k，无法确定 1/sqrt(d_k)"}),
+            say({"write d_k = …, or scale = none if the scores are scaled already",
+                 "请写 d_k = …；如果分数已经缩放过，请写 scale = none"}));
+    }
+  }
+
+  std::string scale_text() const {
+    switch (problem_.scale.kind) {
+      case ScaleKind::root:
+        return "1/sqrt(d_k)";
+      case ScaleKind::none:
+        return "none";
+      case ScaleKind::factor:
+        break;
+    }
+    return problem_.scale.factor.text;
+  }
+
+  // A setting whose step lies before the place where the calculation starts does nothing.
+  bool acts(std::string_view key) const {
+    const auto reach =
+        std::find_if(kReach.begin(), kReach.end(), [&](const Reach& r) { return r.key == key; });
+    if (reach == kReach.end() || roles_.starts_by(reach->last)) return true;
+    return key == "layout" && (draft_.has("W_V") || draft_.has("W_O"));
+  }
+
+  void warn_of_settings_without_effect() {
+    if (diagnostics_.has_errors()) return;
+    for (const auto& [key, given] : settings().given) {
+      if (acts(key) || given.text == find_key(key)->by_default) continue;
+      warn(given.place,
+           say({"'{0}' has no effect: the calculation starts at [{1}]", "“{0}”不起作用：计算从 [{1}] 开始"},
+               key, entry_name(roles_.entry)));
+    }
+    if (!roles_.starts_by(Entry::scaled)) return;
+    const MaskSetting& mask = settings().mask;
+    if (!mask.window && (mask.sinks || !mask.global.empty())) {
+      warn(settings().find("mask")->place, say({"sinks and global have no effect without a window",
+                                                "没有 window 时，sinks 和 global 不起作用"}));
+    }
+    if (const Settings::Given* values = settings().find("mask_values"); values && !draft_.has("mask")) {
+      warn(values->place,
+           say({"'mask_values' has no effect: there is no [mask]", "“mask_values”不起作用：没有 [mask]"}));
+    }
+    if (const Settings::Given* align = settings().find("align");
+        align && !mask.uses_align() && !settings().alibi) {
+      warn(align->place, say({"'align' has no effect without causal, window or alibi",
+                              "没有 causal、window 或 alibi 时，“align”不起作用"}));
+    }
+  }
+
+  // ---- given weights ----
+
+  // Weights may come from a text that rounded them, or from a method that is no softmax.
+  void check_weights() {
+    const DraftMatrix* weights = draft_.find("weights");
+    if (!weights || !weights->has_shape || weights->has_faults || problem_.tokens.empty()) return;
+    constexpr double kExact = 1e-12;  // decimals that sum to 1 miss it by a few 1e-16 as doubles
+    constexpr std::size_t kMostNamed = 10;
+    const Given& given = weights->given;
+    std::vector<std::string> odd_rows;
+    for (Index i = 0; i < given.rows; ++i) {
+      double sum = 0;
+      for (Index j = 0; j < given.cols; ++j) {
+        sum += given.at(i, j).value;
+        if (given.at(i, j).value < 0 && !is_negative_told_) {
+          is_negative_told_ = true;
+          warn(weights->cell_place(i, j),
+               say({"a negative weight; it is used as it stands", "权重为负；按原样使用"}));
+        }
+      }
+      if (std::abs(sum - 1) > kExact)
+        odd_rows.push_back(visible(problem_.tokens[static_cast<std::size_t>(i)]));
+    }
+    if (odd_rows.empty()) return;
+    std::string names;
+    for (std::size_t i = 0; i < std::min(odd_rows.size(), kMostNamed); ++i)
+      names += (i ? ", " : "") + odd_rows[i];
+    if (odd_rows.size() > kMostNamed) names += ", …";
+    warn(weights->place(), say({"these rows of weights do not sum to 1: {0}; they are used as they stand",
+                                "weights 中这些行的和不为 1：{0}；按原样使用"},
+                               names));
+  }
+
+  // ---- the finished problem ----
+
+  void complete_matrices() {
+    for (auto& [name, matrix] : draft_.matrices) problem_.given.emplace(name, std::move(matrix.given));
+    if (roles_.v.from == Role::From::nothing) problem_.given.emplace("V", symbols());
+    // `K = Q`: a copy of what was given; what is computed has no copy.
+    for (const auto& [name, other] : problem_.same_as) {
+      const Given* given = given_behind(other);
+      if (given) problem_.given.emplace(name, Given(*given));
+    }
+    for (const DraftExpectation& expected : draft_.expected) {
+      problem_.expected.push_back({expected.step, expected.printed.given});
+    }
+  }
+
+  const Given* given_behind(const std::string& name, int depth = 0) const {
+    const auto found = problem_.given.find(name);
+    if (found != problem_.given.end()) return &found->second;
+    const auto same = problem_.same_as.find(name);
+    return same == problem_.same_as.end() || depth > 3 ? nullptr : given_behind(same->second, depth + 1);
+  }
+
+  // V left out: v1, v2, … stand for its rows.
+  Given symbols() const {
+    Given v;
+    v.rows = *roles_.keys;
+    v.cols = 1;
+    for (Index i = 0; i < v.rows; ++i) {
+      Number symbol;
+      symbol.kind = Number::Kind::symbol;
+      symbol.text = "v" + std::to_string(i + settings().first_index);
+      v.cells.push_back(std::move(symbol));
+    }
+    return v;
+  }
+
+  // What the header names: scale and mask wherever they act, the rest where it is not usual.
+  void list_settings() {
+    constexpr std::array<std::string_view, 4> kElsewhere{"title", "source", "tokens", "kv_tokens"};
+    for (const Key& key : keys()) {
+      const std::string_view name = key.name;
+      if (std::find(kElsewhere.begin(), kElsewhere.end(), name) != kElsewhere.end() || !acts(name)) continue;
+      const Settings::Given* given = settings().find(name);
+      if (name == "scale") {
+        problem_.settings.emplace_back(name, scale_text());
+      } else if (name == "mask") {
+        problem_.settings.emplace_back(name, settings().mask.text);
+      } else if (given && given->text != key.by_default) {
+        problem_.settings.emplace_back(name, given->text);
+      }
+    }
+  }
+
+  const ProblemInput& input_;
+  Diagnostics diagnostics_;
+  Draft draft_;
+  Roles roles_;
+  Problem problem_;
+  bool is_negative_told_ = false;
+};
+
+}  // namespace
+
+std::optional<Problem> read_problem(const ProblemInput& input, Diagnostics& diagnostics) {
+  ProblemReader reader(input);
+  std::optional<Problem> problem = reader.read();
+  reader.hand_over(diagnostics);
+  return problem;
+}
+
+}  // namespace qkv

@@ -1,0 +1,31 @@
+#include "problem/settings.h"
+
+#include <string>
+#include <utility>
+
+#include "base/display_width.h"
+#include "problem/value_reader.h"
+
+namespace qkv {
+
+void read_setting(const SettingText& setting, Settings& settings, Diagnostics& diagnostics) {
+  const Key& key = *setting.key;
+  if (setting.value.empty()) {
+    report(Severity::error, setting.place, say({"'{0}' has no value", "“{0}”没有取值"}, key.name),
+           say({"values of '{0}': {1}", "“{0}”的取值：{1}"}, key.name, key.values), diagnostics);
+    return;
+  }
+  ValueReader value(setting, diagnostics);
+  std::optional<std::string> text = key.read(value, settings);
+  if (!text) return;
+  if (!key.is_available && *text != key.by_default) {
+    value.error(
+        say({"this version of qkv traces one head of softmax attention; `{0} = {1}` is not available yet",
+             "这个版本的 qkv 只演算单头 softmax 注意力；尚不支持 `{0} = {1}`"},
+            key.name, visible(*text)));
+    return;
+  }
+  settings.given[key.name] = {std::move(*text), setting.place, setting.value_place};
+}
+
+}  // namespace qkv

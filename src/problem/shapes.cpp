@@ -1,0 +1,350 @@
+#include "problem/shapes.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "input/matrix_text.h"
+#include "problem/origin.h"
+
+namespace qkv {
+namespace {
+
+class ShapeFitter {
+ public:
+  ShapeFitter(Draft& draft, Roles& roles, Diagnostics& diagnostics)
+      : draft_(draft), roles_(roles), diagnostics_(diagnostics) {}
+
+  void fit() {
+    split_fused();
+    for (const std::string_view name : kRoles) shape_of(name);
+    count_tokens();
+    fit_values();
+    fit_tables();
+    fit_score_parameters();
+    fit_output_projection();
+    limit_sizes();
+  }
+
+ private:
+  bool is_linear() const { return draft_.settings.layout == Layout::linear; }
+
+  void error(const Place& place, Said message, Said hint = {}) {
+    report(Severity::error, place, std::move(message), std::move(hint), diagnostics_);
+  }
+  void error(Said message, Said hint = {}) {
+    diagnostics_.error(draft_.file, std::move(message), std::move(hint));
+  }
+
+  Said origins_of(const std::string& a, const std::string& b) const { return origins(draft_, roles_, a, b); }
+
+  std::optional<Shape> given_shape(std::string_view name) const {
+    const DraftMatrix* matrix = draft_.find(name);
+    if (!matrix || !matrix->has_shape) return std::nullopt;
+    return matrix->given.shape();
+  }
+
+  // ---- projections ----
+
+  // The fused matrix is W_Q, W_K and W_V side by side or, as nn.Linear stores it, on top of
+  // each other.  Its width is d_k + d_k + d_v; without the setting d_k all three are equal.
+  void split_fused() {
+    const DraftMatrix* fused = draft_.find("W_QKV");
+    if (!fused) return;
+    const Given& given = fused->given;
+    const auto& d_k_setting = draft_.settings.d_k;
+    const Index width = is_linear() ? given.rows : given.cols;
+    const Index d_k = d_k_setting ? static_cast<Index>(d_k_setting->value) : width / 3;
+    const bool is_divided = d_k_setting ? width > 2 * d_k : width % 3 == 0;
+    if (fused->has_shape && !is_divided) {
+      error(fused->place(),
+            say({"W_QKV has {0} {1}, which are not d_k + d_k + d_v",
+                 "W_QKV 有 {0} {1}，不能分成 d_k + d_k + d_v"},
+                width, is_linear() ? Said{"rows", "行"} : Said{"columns", "列"}),
+            say({"without the setting d_k three equal parts are expected", "没有设置 d_k 时，按三等分处理"}));
+    }
+    const bool is_known = fused->has_shape && is_divided;
+    const std::array<std::pair<std::string_view, Index>, 3> parts{
+        {{"W_Q", d_k}, {"W_K", d_k}, {"W_V", width - 2 * d_k}}};
+    Index begin = 0;
+    for (const auto& [name, size] : parts) {
+      DraftMatrix part;
+      part.has_shape = is_known;
+      part.is_from_option = fused->is_from_option;
+      part.given.source = given.source;
+      part.given.span = given.span;
+      if (is_known) cut(given, begin, size, part.given);
+      begin += size;
+      draft_.matrices.emplace(name, std::move(part));  // one that is given too was an error
+    }
+  }
+
+  // Columns, or with nn.Linear's layout rows, [begin, begin + size) of the fused matrix.
+  void cut(const Given& fused, Index begin, Index size, Given& part) const {
+    part.rows = is_linear() ? size : fused.rows;
+    part.cols = is_linear() ? fused.cols : size;
+    for (Index row = 0; row < part.rows; ++row) {
+      for (Index col = 0; col < part.cols; ++col) {
+        part.cells.push_back(is_linear() ? fused.at(begin + row, col) : fused.at(row, begin + col));
+      }
+    }
+  }
+
+  std::optional<Shape> shape_of(std::string_view name) {
+    if (!roles_.find(name)) return given_shape(name);
+    Role& role = roles_[name];
+    // Measured once; a product that does not fit is told once.
+    if (std::find(measured_.begin(), measured_.end(), name) != measured_.end()) return role.shape;
+    measured_.push_back(name);
+    switch (role.from) {
+      case Role::From::nothing:
+        break;
+      case Role::From::given:
+        role.shape = given_shape(role.matrix);
+        break;
+      case Role::From::same:
+        role.shape = shape_of(role.matrix);
+        break;
+      case Role::From::projection:
+        role.shape = projected(name, role.matrix);
+        break;
+    }
+    return role.shape;
+  }
+
+  std::optional<Shape> projected(std::string_view name, const std::string& from) {
+    const std::string w_name = "W_" + std::string(name);
+    const auto x = given_shape(from);
+    const auto stored = given_shape(w_name);
+    if (!x || !stored) return std::nullopt;
+    const Shape w = as_columns(draft_.settings, *stored);
+    fit_projection_bias("b_" + std::string(name), w_name, w.cols);
+    if (x->cols == w.rows) return Shape{x->rows, w.cols};
+    if (draft_.has("W_QKV")) {
+      if (!is_fused_told_) product_mismatch(from, *x, "W_QKV", *given_shape("W_QKV"));
+      is_fused_told_ = true;
+    } else {
+      product_mismatch(from, *x, w_name, *stored);
+    }
+    return std::nullopt;
+  }
+
+  // X·W needs as many columns on the left as rows on the right.
+  void product_mismatch(const std::string& left, Shape x, const std::string& right, Shape stored) {
+    const Said from = origins_of(left, right);
+    if (is_linear()) {
+      error(say({"{0} is {1} but {2} is {3}: {0}·{2}ᵀ needs {4} columns in {2} (layout = linear)",
+                 "{0} 是 {1}，而 {2} 是 {3}：{0}·{2}ᵀ 要求 {2} 有 {4} 列（layout = linear）"},
+                left, size_text(x), right, size_text(stored), x.cols),
+            from);
+      return;
+    }
+    const bool may_be_transposed = stored.cols == x.cols;
+    error(say({"{0} is {1} but {2} is {3}: {0}·{2} needs {4} rows in {2}",
+               "{0} 是 {1}，而 {2} 是 {3}：{0}·{2} 要求 {2} 有 {4} 行"},
+              left, size_text(x), right, size_text(stored), x.cols),
+          may_be_transposed ? say({"{0}. If W is stored as nn.Linear does, write 'layout = linear'",
+                                   "{0}。如果 W 按 nn.Linear 的方式存放，请写“layout = linear”"},
+                                  from)
+                            : from);
+  }
+
+  void fit_projection_bias(const std::string& name, const std::string& w_name, Index width) {
+    const auto bias = given_shape(name);
+    if (!bias || bias->cols == width) return;
+    error(say({"{0} has {1} numbers but {2} makes {3} columns", "{0} 有 {1} 个数，而 {2} 得到 {3} 列"}, name,
+              bias->cols, w_name, width),
+          origins_of(name, w_name));
+  }
+
+  // ---- queries and keys ----
+
+  void count_tokens() {
+    if (!roles_.computes_scores()) {
+      if (const auto table = given_shape(entry_name(roles_.entry))) {
+        roles_.queries = table->rows;
+        roles_.keys = table->cols;
+      }
+      return;
+    }
+    const auto q = roles_.q.shape;
+    const auto k = roles_.k.shape;
+    if (q) roles_.queries = q->rows;
+    if (k) roles_.keys = k->rows;
+    if (q && k && draft_.settings.score == ScoreKind::dot && q->cols != k->cols) {
+      error(say({"Q is {0} but K is {1}: a dot product needs equal widths (d_k)",
+                 "Q 是 {0}，而 K 是 {1}：点积要求两者宽度相同（d_k）"},
+                size_text(*q), size_text(*k)),
+            origins_of("Q", "K"));
+    }
+  }
+
+  void fit_values() {
+    const auto v = roles_.v.shape;
+    if (!v || !roles_.keys || v->rows == *roles_.keys) return;
+    if (roles_.computes_scores()) {
+      error(say({"K is {0} but V is {1}: every key needs one value, so equal numbers of rows",
+                 "K 是 {0}，而 V 是 {1}：每个键对应一个值，行数应当相同"},
+                size_text(*roles_.k.shape), size_text(*v)),
+            origins_of("K", "V"));
+      return;
+    }
+    const std::string table(entry_name(roles_.entry));
+    error(say({"{0} is {1} but V is {2}: every column of {0} needs one row of V",
+               "{0} 是 {1}，而 V 是 {2}：{0} 的每一列对应 V 的一行"},
+              table, size_text(*given_shape(table)), size_text(*v)),
+          origins_of(table, "V"));
+  }
+
+  // One row per query, one column per key.
+  void fit_tables() {
+    if (!roles_.queries || !roles_.keys) return;
+    const Shape expected{*roles_.queries, *roles_.keys};
+    for (const std::string name : {"mask", "bias"}) {
+      const auto shape = given_shape(name);
+      if (!shape || *shape == expected) continue;
+      const Said from = roles_.computes_scores() ? origins_of("Q", "K") : Said{};
+      error(draft_.find(name)->place(),
+            say({"{0} is {1}, but the scores are {2}: one row per query, one column per key",
+                 "{0} 是 {1}，而分数矩阵是 {2}：每个查询一行，每个键一列"},
+                name, size_text(*shape), size_text(expected)),
+            from);
+    }
+  }
+
+  // ---- parameters of the score ----
+
+  struct Parameter {
+    const char* name;
+    bool is_used;
+    bool is_needed;
+    std::optional<Shape> shape;  // as the formula wants it
+  };
+
+  void fit_score_parameters() {
+    if (!roles_.computes_scores()) return;
+    const ScoreKind score = draft_.settings.score;
+    const bool is_general = score == ScoreKind::general;
+    const bool is_additive = score == ScoreKind::additive;
+    const bool is_concat = score == ScoreKind::concat;
+    const auto q = roles_.q.shape;
+    const auto k = roles_.k.shape;
+    const auto w = given_shape("W_a");  // its columns are the hidden width of additive and concat
+    std::optional<Shape> w_a;
+    std::optional<Shape> u_a;
+    std::optional<Shape> row;
+    if (q && k && is_general) w_a = Shape{q->cols, k->cols};
+    if (q && k && w && is_additive) w_a = Shape{q->cols, w->cols};
+    if (q && k && w && is_concat) w_a = Shape{q->cols + k->cols, w->cols};
+    if (k && w) u_a = Shape{k->cols, w->cols};
+    if (w) row = Shape{1, w->cols};
+    const std::array<Parameter, 4> parameters{{
+        {"W_a", is_general || is_additive || is_concat, true, w_a},
+        {"U_a", is_additive, true, u_a},
+        {"v_a", is_additive || is_concat, true, row},
+        {"b_a", is_additive, false, row},
+    }};
+    for (const Parameter& parameter : parameters) fit_parameter(parameter);
+  }
+
+  void fit_parameter(const Parameter& parameter) {
+    const ScoreKind score = draft_.settings.score;
+    const std::string_view kind = score == ScoreKind::general    ? "general"
+                                  : score == ScoreKind::additive ? "additive"
+                                  : score == ScoreKind::concat   ? "concat"
+                                                                 : "dot";
+    const std::string_view formula = score == ScoreKind::general    ? "q·W_a·kᵀ"
+                                     : score == ScoreKind::additive ? "v_a·tanh(q·W_a + k·U_a + b_a)"
+                                     : score == ScoreKind::concat   ? "v_a·tanh([q;k]·W_a)"
+                                                                    : "q·k";
+    const Said recall = say({"score = {0} is {1}", "score = {0} 即 {1}"}, kind, formula);
+    const auto source = section_of(draft_, parameter.name);
+    const auto shape = given_shape(parameter.name);
+    if (source && !parameter.is_used) {
+      const Said other =
+          say({"write score = general, additive or concat", "请写 score = general、additive 或 concat"});
+      error(source->place,
+            say({"{0} is not used by score = {1}", "score = {1} 用不到 {0}"}, source->called, kind),
+            score == ScoreKind::dot ? other : recall);
+    } else if (!source && parameter.is_used && parameter.is_needed) {
+      if (!roles_.is_settled) return;
+      error(draft_.settings.find("score")->place,
+            say({"score = {0} needs [{1}]", "score = {0} 需要 [{1}]"}, kind, parameter.name), recall);
+    } else if (shape && parameter.shape && *shape != *parameter.shape) {
+      error(source->place,
+            say({"{0} is {1}, but {2} is expected", "{0} 是 {1}，应为 {2}"}, parameter.name,
+                size_text(*shape), size_text(*parameter.shape)),
+            roles_.q.shape && roles_.k.shape
+                ? say({"{0}; q has {1} numbers, k has {2}", "{0}；q 有 {1} 个数，k 有 {2} 个数"}, recall,
+                      roles_.q.shape->cols, roles_.k.shape->cols)
+                : recall);
+    }
+  }
+
+  // ---- output ----
+
+  void fit_output_projection() {
+    const auto stored = given_shape("W_O");
+    if (!stored) return;
+    const Shape w = as_columns(draft_.settings, *stored);
+    fit_projection_bias("b_O", "W_O", w.cols);
+    const bool is_symbolic = roles_.v.from == Role::From::nothing;
+    if (!is_symbolic && !roles_.v.shape) return;
+    const Index width = is_symbolic ? 1 : roles_.v.shape->cols;
+    if (w.rows == width) return;
+    const Said from = is_symbolic ? say({"V is not given, so each of its rows is one symbol",
+                                         "没有给出 V，所以它的每一行是一个符号"})
+                                  : origins_of("V", "W_O");
+    error(say({"W_O is {0}, but the output has {1} columns: output·{2} needs as many {3} in W_O",
+               "W_O 是 {0}，而输出有 {1} 列：output·{2} 要求 W_O 的{3}数相同"},
+              size_text(*stored), width, is_linear() ? "W_Oᵀ" : "W_O",
+              is_linear() ? Said{"columns", "列"} : Said{"rows", "行"}),
+          from);
+  }
+
+  // The product of two small matrices can be large: X 100000×1, and K likewise.
+  void limit_sizes() {
+    std::vector<std::pair<std::string_view, Shape>> steps;
+    for (const std::string_view name : kRoles) {
+      if (roles_[name].shape) steps.push_back({name, *roles_[name].shape});
+    }
+    if (roles_.queries && roles_.keys) steps.push_back({"scores", {*roles_.queries, *roles_.keys}});
+    if (roles_.queries && roles_.v.shape) {
+      steps.push_back({"output", {*roles_.queries, roles_.v.shape->cols}});
+    }
+    if (const auto stored = given_shape("W_O"); stored && roles_.queries) {
+      steps.push_back({"Y", {*roles_.queries, as_columns(draft_.settings, *stored).cols}});
+    }
+    for (const auto& [name, shape] : steps) {
+      if (shape.rows <= kMostCells / shape.cols) continue;
+      error(say({"{0} would be {1}: more than {2} cells, the most that are traced",
+                 "{0} 将是 {1}：超过逐格演算的上限 {2} 格"},
+                name, size_text(shape), "1,000,000"));
+      return;
+    }
+  }
+
+  Draft& draft_;
+  Roles& roles_;
+  Diagnostics& diagnostics_;
+  std::vector<std::string_view> measured_;
+  bool is_fused_told_ = false;
+};
+
+}  // namespace
+
+void fit_shapes(Draft& draft, Roles& roles, Diagnostics& diagnostics) {
+  ShapeFitter(draft, roles, diagnostics).fit();
+}
+
+Shape as_columns(const Settings& settings, Shape stored) {
+  if (settings.layout == Layout::linear) return {stored.cols, stored.rows};
+  return stored;
+}
+
+std::string size_text(Shape shape) { return fmt::format("{}×{}", shape.rows, shape.cols); }
+
+}  // namespace qkv

@@ -1,0 +1,293 @@
+#include "problem/visibility.h"
+
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/display_width.h"
+
+namespace qkv {
+namespace {
+
+bool is_minus_infinity(const Number& n) { return n.kind == Number::Kind::infinite && n.value < 0; }
+bool is_one(const Number& n) { return n.kind == Number::Kind::finite && n.value == 1; }
+bool is_zero(const Number& n) { return n.kind == Number::Kind::finite && n.value == 0; }
+
+class VisibilityReader {
+ public:
+  VisibilityReader(const Draft& draft, const Roles& roles, const std::vector<std::string>& tokens,
+                   Diagnostics& diagnostics)
+      : draft_(draft),
+        settings_(draft.settings),
+        entry_(roles.entry),
+        queries_(*roles.queries),
+        keys_(*roles.keys),
+        tokens_(tokens),
+        diagnostics_(diagnostics) {}
+
+  Visibility read() {
+    result_.align = aligned();
+    if (entry_ != Entry::masked && entry_ != Entry::weights) {
+      if (!settings_.mask.is_none()) add_setting();
+      if (const DraftMatrix* section = draft_.find("mask"); section && fits(*section)) add_section(*section);
+    }
+    result_.mask = shared(mask_);
+    Mask allowed = mask_;
+    bool hides_more = false;
+    if (entry_ != Entry::weights) {
+      for (const char* name : {"bias", "scores", "scaled", "masked"}) {
+        const DraftMatrix* matrix = draft_.find(name);
+        if (matrix && fits(*matrix)) hides_more = hide_infinities(matrix->given, allowed) || hides_more;
+      }
+    }
+    result_.allowed = hides_more || result_.mask ? std::make_shared<const Mask>(std::move(allowed)) : nullptr;
+    empty_rows();
+    return std::move(result_);
+  }
+
+ private:
+  bool fits(const DraftMatrix& matrix) const {
+    return matrix.has_shape && matrix.given.rows == queries_ && matrix.given.cols == keys_;
+  }
+
+  std::shared_ptr<const Mask> shared(const Mask& mask) const {
+    return is_asked_for_ ? std::make_shared<const Mask>(mask) : nullptr;
+  }
+
+  // pos i = i + align.
+  long aligned() const {
+    switch (settings_.align.kind) {
+      case Align::Kind::bottom_right:
+        return static_cast<long>(keys_ - queries_);
+      case Align::Kind::top_left:
+        return 0;
+      case Align::Kind::number:
+        break;
+    }
+    return settings_.align.number;
+  }
+
+  void add_meaning(Said meaning) {
+    result_.meaning = result_.meaning.empty() ? std::move(meaning)
+                                              : say({"{0}; {1}", "{0}；{1}"}, result_.meaning, meaning);
+  }
+
+  // ---- the setting ----
+
+  void add_setting() {
+    if (!parts_fit()) return;
+    is_asked_for_ = true;
+    for (Index i = 0; i < queries_; ++i) {
+      for (Index j = 0; j < keys_; ++j) {
+        mask_(i, j) = is_visible(settings_.mask, result_.align, settings_.first_index, i, j);
+      }
+    }
+    add_meaning(settings_.mask.meaning);
+  }
+
+  Place part_place(Span part) const {
+    Place place = settings_.find("mask")->value_place;
+    place.span = {place.span.begin + part.begin, place.span.begin + part.end};
+    return place;
+  }
+
+  void error(const Place& place, Said message, Said hint = {}) {
+    report(Severity::error, place, std::move(message), std::move(hint), diagnostics_);
+  }
+
+  // The parts that speak of single tokens fit the number of tokens.
+  bool parts_fit() {
+    const MaskSetting& mask = settings_.mask;
+    bool fit = true;
+    if (const Index count = static_cast<Index>(mask.padding.size()); count != 0 && count != keys_) {
+      fit = false;
+      error(part_place(mask.padding_span),
+            say({"padding names {0} keys, but there are {1}", "padding 给出 {0} 个键，而实际有 {1} 个"},
+                count, keys_));
+    }
+    if (const Index count = static_cast<Index>(mask.segments.size()); count != 0) {
+      if (queries_ != keys_) {
+        fit = false;
+        error(part_place(mask.segments_span),
+              say({"segments need as many queries as keys, but there are {0} and {1}",
+                   "segments 要求查询和键一样多，而这里分别有 {0} 个和 {1} 个"},
+                  queries_, keys_));
+      } else if (count != keys_) {
+        fit = false;
+        error(part_place(mask.segments_span), say({"segments name {0} tokens, but there are {1}",
+                                                   "segments 给出 {0} 个词元，而实际有 {1} 个"},
+                                                  count, keys_));
+      }
+    }
+    const long last = static_cast<long>(std::max(queries_, keys_)) + settings_.first_index - 1;
+    for (const long token : mask.global) {
+      if (token >= settings_.first_index && token <= last) continue;
+      fit = false;
+      error(part_place(mask.global_span),
+            say({"there is no token {0}: tokens are numbered {1} to {2}",
+                 "没有第 {0} 号词元：词元编号从 {1} 到 {2}"},
+                token, settings_.first_index, last),
+            say({"the setting first_index says where numbering begins", "编号从几开始由 first_index 决定"}));
+      break;
+    }
+    return fit;
+  }
+
+  // ---- the section ----
+
+  // A 0/1 mask and a 0/-inf mask mean opposite things by 0, and libraries disagree about 1.
+  // qkv reads what can be read one way only, says what it understood, and asks otherwise.
+  void add_section(const DraftMatrix& section) {
+    const std::optional<MaskValues> meaning = understood(section);
+    if (!meaning) return;
+    is_asked_for_ = true;
+    const Given& given = section.given;
+    for (Index i = 0; i < queries_; ++i) {
+      for (Index j = 0; j < keys_; ++j) {
+        const Number& cell = given.at(i, j);
+        const bool may_look = *meaning == MaskValues::look ? is_one(cell) : is_zero(cell);
+        mask_(i, j) = mask_(i, j) && may_look;
+      }
+    }
+    switch (*meaning) {
+      case MaskValues::look:
+        return add_meaning(say({"[mask]: 1 = may look, 0 = may not", "[mask]：1 = 可看，0 = 不可看"}));
+      case MaskValues::hide:
+        return add_meaning(say({"[mask]: 1 = may not look, 0 = may", "[mask]：1 = 不可看，0 = 可看"}));
+      default:
+        return add_meaning(say({"[mask]: 0 = may look, -inf = may not", "[mask]：0 = 可看，-inf = 不可看"}));
+    }
+  }
+
+  using Test = bool (*)(const Number&);
+
+  // The first cell, row by row, of which the test holds.
+  static std::optional<std::pair<Index, Index>> first_cell(const Given& given, Test test) {
+    for (Index i = 0; i < given.rows; ++i) {
+      for (Index j = 0; j < given.cols; ++j) {
+        if (test(given.at(i, j))) return std::pair(i, j);
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::optional<MaskValues> understood(const DraftMatrix& section) {
+    if (section.has_faults) return std::nullopt;
+    const Given& given = section.given;
+    const auto other =
+        first_cell(given, [](const Number& n) { return !is_zero(n) && !is_one(n) && !is_minus_infinity(n); });
+    if (other) {
+      error(
+          section.cell_place(other->first, other->second),
+          say({"a mask holds 0 and 1, or 0 and -inf, not '{0}'",
+               "掩码只含 0 和 1，或 0 和 -inf，不能有“{0}”"},
+              given.at(other->first, other->second).text),
+          say({"numbers that are added to the scores belong in [bias]", "要加到分数上的数请写在 [bias] 中"}));
+      return std::nullopt;
+    }
+    const auto one = first_cell(given, is_one);
+    const auto hidden = first_cell(given, is_minus_infinity);
+    switch (settings_.mask_values) {
+      case MaskValues::look:
+      case MaskValues::hide:
+        if (!hidden) return settings_.mask_values;
+        error(section.cell_place(hidden->first, hidden->second),
+              say({"-inf stands only in a mask that is added (mask_values = add)",
+                   "只有相加的掩码（mask_values = add）才能写 -inf"}));
+        return std::nullopt;
+      case MaskValues::add:
+        if (!one) return MaskValues::add;
+        error(section.cell_place(one->first, one->second),
+              say({"a mask that is added holds 0 and -inf, not 1", "相加的掩码只含 0 和 -inf，不能有 1"}));
+        return std::nullopt;
+      case MaskValues::automatic:
+        break;
+    }
+    if (one && hidden) {
+      const bool one_is_later = *one > *hidden;
+      const auto later = one_is_later ? *one : *hidden;
+      error(section.cell_place(later.first, later.second),
+            say({"[mask] holds both 1 and -inf: what does 0 mean?",
+                 "[mask] 中既有 1 又有 -inf：0 是什么意思？"}),
+            say({"use 0 and 1, or 0 and -inf", "请只用 0 和 1，或只用 0 和 -inf"}));
+      return std::nullopt;
+    }
+    if (!one && !hidden) {
+      error(section.place(),
+            say({"[mask] holds zeros alone: are all keys visible, or none?",
+                 "[mask] 全是 0：是都可看，还是都不可看？"}),
+            say({"write mask_values = add (0 = visible), hide (0 = visible) or look (0 = hidden)",
+                 "请写 mask_values = add（0 可看）、hide（0 可看）或 look（0 不可看）"}));
+      return std::nullopt;
+    }
+    return one ? MaskValues::look : MaskValues::add;
+  }
+
+  // ---- all together ----
+
+  static bool hide_infinities(const Given& given, Mask& allowed) {
+    bool hides = false;
+    for (Index i = 0; i < given.rows; ++i) {
+      for (Index j = 0; j < given.cols; ++j) {
+        if (!is_minus_infinity(given.at(i, j))) continue;
+        allowed(i, j) = false;
+        hides = true;
+      }
+    }
+    return hides;
+  }
+
+  void empty_rows() {
+    if (!result_.allowed) return;
+    constexpr std::size_t kMostNamed = 10;
+    std::string names;
+    std::size_t count = 0;
+    for (Index i = 0; i < queries_; ++i) {
+      if (result_.allowed->row(i).any()) continue;
+      if (++count > kMostNamed) continue;
+      names += (names.empty() ? "" : ", ") + visible(tokens_[static_cast<std::size_t>(i)]);
+    }
+    if (count == 0 || settings_.empty_row == EmptyRow::nan) return;
+    if (count > kMostNamed) names += ", …";
+    const bool is_error = settings_.empty_row == EmptyRow::error;
+    const Said message = is_error ? say({"every key is forbidden to {0}", "{0} 的所有键都被遮住"}, names)
+                                  : say({"every key is forbidden to {0}: weights and output are zero there",
+                                         "{0} 的所有键都被遮住：这些行的权重和输出取零"},
+                                        names);
+    const Said hint = is_error ? Said{}
+                               : say({"empty_row = nan or error treats such a row otherwise",
+                                      "可用 empty_row = nan 或 error 换一种处理方式"});
+    report(is_error ? Severity::error : Severity::warning, mask_place(), message, hint, diagnostics_);
+  }
+
+  Place mask_place() const {
+    if (!settings_.mask.is_none()) return settings_.find("mask")->place;
+    for (const char* name : {"mask", "bias", "scores", "scaled", "masked"}) {
+      if (const DraftMatrix* matrix = draft_.find(name)) return matrix->place();
+    }
+    return {};
+  }
+
+  const Draft& draft_;
+  const Settings& settings_;
+  Entry entry_;
+  Index queries_;
+  Index keys_;
+  const std::vector<std::string>& tokens_;
+  Diagnostics& diagnostics_;
+  Mask mask_ = Mask::Constant(queries_, keys_, true);
+  bool is_asked_for_ = false;
+  Visibility result_;
+};
+
+}  // namespace
+
+Visibility visibility(const Draft& draft, const Roles& roles, const std::vector<std::string>& tokens,
+                      Diagnostics& diagnostics) {
+  return VisibilityReader(draft, roles, tokens, diagnostics).read();
+}
+
+}  // namespace qkv
