@@ -1,0 +1,380 @@
+// Scaled dot-product attention of one head, line by line, as the textbook has it:
+//
+//   Q = X·W_Q   K = X·W_K   V = X·W_V
+//   scores  = Q·Kᵀ
+//   scaled  = scores / √d_k
+//   masked  = scaled + M
+//   weights = softmax(masked), row by row
+//   output  = weights·V
+//
+// The calculation may be entered at any of these lines.  A line that the problem does not
+// have is absent: no mask, no `M` and no `masked`.
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "methods/methods.h"
+#include "ops/rows.h"
+
+namespace qkv {
+namespace {
+
+struct ProjectionOps {
+  const Op& plain;
+  const Op& biased;
+  const Op& linear;
+  const Op& linear_biased;
+};
+
+struct RoleOps {
+  const Op& given;
+  ProjectionOps projection;
+};
+
+// Names V's symbols and writes each cell as its coefficients; see Node::basis.
+struct SymbolicMatrix {
+  std::vector<std::string> basis;  // empty: all cells are numbers
+  std::vector<Number> values;
+};
+
+SymbolicMatrix with_named_columns(const Given& v, bool needs_constant) {
+  SymbolicMatrix result;
+  bool has_symbols = false;
+  bool has_numbers = needs_constant;
+  std::vector<std::string> names;
+  for (const Number& cell : v.cells) {
+    if (cell.kind != Number::Kind::symbol) {
+      has_numbers = true;
+    } else {
+      has_symbols = true;
+      if (std::find(names.begin(), names.end(), cell.text) == names.end()) names.push_back(cell.text);
+    }
+  }
+  if (!has_symbols) {
+    result.values = v.cells;
+    return result;
+  }
+  if (has_numbers) result.basis.emplace_back();
+  result.basis.insert(result.basis.end(), names.begin(), names.end());
+  for (const Number& cell : v.cells) {
+    for (const std::string& name : result.basis) {
+      if (cell.kind == Number::Kind::symbol) {
+        result.values.push_back(whole_number(name == cell.text ? 1 : 0));
+      } else {
+        result.values.push_back(name.empty() ? cell : whole_number(0));
+      }
+    }
+  }
+  return result;
+}
+
+class Attention {
+ public:
+  explicit Attention(const Problem& problem) : problem_(problem) { visible_.allowed = problem.allowed; }
+
+  Plan plan() {
+    if (problem_.entry == Entry::x || problem_.entry == Entry::qkv) {
+      queries();
+      keys();
+      values();
+    }
+    const NodeId weights = problem_.entry == Entry::weights ? given_table("weights", ops::given_weights, true)
+                                                            : softmax(scores());
+    const NodeId v = values();
+    output(weights, v);
+    return builder_.take();
+  }
+
+ private:
+  // ---- Q, K, V ----
+
+  NodeId given_matrix(const std::string& name, const Op& op, const std::vector<std::string>& rows) {
+    const Given& given = problem_[name];
+    return builder_.given(name, op, given.shape(), given.cells, {.rows = rows});
+  }
+
+  NodeId parameter(const std::string& name) {
+    const Given& given = problem_[name];
+    return builder_.given(name, ops::parameter, given.shape(), given.cells, {.role = Role::given});
+  }
+
+  // X or X_kv, added to the plan where it is first needed.
+  NodeId tokens_matrix(const std::string& name) {
+    if (const auto found = find(name)) return *found;
+    return given_matrix(name, ops::given_tokens, name == "X" ? problem_.tokens : problem_.kv_tokens);
+  }
+
+  std::optional<NodeId> find(const std::string& name) const {
+    const auto at = made_.find(name);
+    return at == made_.end() ? std::nullopt : std::optional(at->second);
+  }
+
+  // Q, K or V: the same as another matrix, given, or projected from `from`.
+  NodeId role_matrix(const std::string& name, const std::string& from, const std::vector<std::string>& rows,
+                     const RoleOps& ops) {
+    if (const auto made = find(name)) return *made;
+    return made_[name] = make_role_matrix(name, from, rows, ops);
+  }
+
+  NodeId make_role_matrix(const std::string& name, const std::string& from,
+                          const std::vector<std::string>& rows, const RoleOps& ops) {
+    if (const auto same = problem_.same_as.find(name); same != problem_.same_as.end()) {
+      return builder_.step(name, ops::same_matrix, {matrix_named(same->second)}, {}, {.rows = rows});
+    }
+    if (problem_.has(name)) return given_matrix(name, ops.given, rows);
+    const NodeId x = made_[from] = tokens_matrix(from);
+    return project(name, x, "W_" + name, "b_" + name, {}, {.rows = rows}, ops.projection);
+  }
+
+  NodeId project(const std::string& id, NodeId x, const std::string& w_name, const std::string& b_name,
+                 Params params, NodeTraits traits, const ProjectionOps& ops) {
+    std::vector<NodeId> inputs{x, parameter(w_name)};
+    const bool is_biased = problem_.has(b_name);
+    if (is_biased) inputs.push_back(parameter(b_name));
+    const bool is_linear = problem_.layout == Layout::linear;
+    const Op& op =
+        is_linear ? (is_biased ? ops.linear_biased : ops.linear) : (is_biased ? ops.biased : ops.plain);
+    return builder_.step(id, op, std::move(inputs), std::move(params), std::move(traits));
+  }
+
+  NodeId matrix_named(const std::string& name) {
+    if (name == "Q") return queries();
+    if (name == "K") return keys();
+    if (name == "V") return values();
+    return made_[name] = tokens_matrix(name);
+  }
+
+  std::string keys_come_from() const { return problem_.has("X_kv") ? "X_kv" : "X"; }
+
+  NodeId queries() {
+    return role_matrix(
+        "Q", "X", problem_.tokens,
+        {ops::given_q, {ops::project_q, ops::project_q_biased, ops::linear_q, ops::linear_q_biased}});
+  }
+  NodeId keys() {
+    return role_matrix(
+        "K", keys_come_from(), problem_.kv_tokens,
+        {ops::given_k, {ops::project_k, ops::project_k_biased, ops::linear_k, ops::linear_k_biased}});
+  }
+
+  NodeId values() {
+    if (const auto made = find("V")) return *made;
+    if (problem_.same_as.contains("V") || !problem_.has("V")) {
+      return role_matrix(
+          "V", keys_come_from(), problem_.kv_tokens,
+          {ops::given_v, {ops::project_v, ops::project_v_biased, ops::linear_v, ops::linear_v_biased}});
+    }
+    const Given& given = problem_["V"];
+    SymbolicMatrix v = with_named_columns(given, problem_.has("b_O"));
+    const Index width = v.basis.empty() ? 1 : static_cast<Index>(v.basis.size());
+    return made_["V"] =
+               builder_.given("V", ops::given_v, {given.rows, given.cols * width}, std::move(v.values),
+                              {.rows = problem_.kv_tokens, .basis = std::move(v.basis)});
+  }
+
+  // ---- scores … masked ----
+
+  NodeTraits queries_by_keys(Level level = Level::main) const {
+    return {.level = level, .rows = problem_.tokens, .cols = problem_.kv_tokens};
+  }
+
+  NodeId given_table(const std::string& name, const Op& op, bool has_row_sums = false) {
+    NodeTraits traits = queries_by_keys();
+    traits.has_row_sums = has_row_sums;
+    const Given& given = problem_[name];
+    return builder_.given(name, op, given.shape(), given.cells, std::move(traits));
+  }
+
+  NodeId scores() {
+    note_given_infinities();
+    switch (problem_.entry) {
+      case Entry::masked:
+        return tempered(given_table("masked", ops::given_masked));
+      case Entry::scaled:
+        return tempered(masked(capped(given_table("scaled", ops::given_scaled))));
+      case Entry::scores:
+        return tempered(masked(capped(scaled(given_table("scores", ops::given_scores)))));
+      default:
+        return tempered(masked(capped(scaled(raw_scores()))));
+    }
+  }
+
+  // A −∞ in a given table of scores stays −∞ when it is scaled and capped.
+  void note_given_infinities() {
+    const char* table = problem_.entry == Entry::scores   ? "scores"
+                        : problem_.entry == Entry::scaled ? "scaled"
+                                                          : nullptr;
+    if (table == nullptr) return;
+    const Given& given = problem_[table];
+    Mask open(given.rows, given.cols);
+    for (Index i = 0; i < open.rows(); ++i) {
+      for (Index j = 0; j < open.cols(); ++j)
+        open(i, j) = given.at(i, j).value != -std::numeric_limits<double>::infinity();
+    }
+    if (!open.all()) open_in_table_ = std::make_shared<const Mask>(std::move(open));
+  }
+
+  NodeId raw_scores() {
+    const NodeId q = queries();
+    const NodeId k = keys();
+    NodeTraits traits = queries_by_keys();
+    switch (problem_.score) {
+      case ScoreKind::dot: {
+        const bool are_tokens = is_same_as("Q", "X") && (is_same_as("K", "X") || is_same_as("K", "Q"));
+        traits.vectors = are_tokens ? std::pair<std::string, std::string>{"", ""}
+                                    : std::pair<std::string, std::string>{"q_", "k_"};
+        return builder_.step("scores", ops::dot_rows, {q, k}, {}, std::move(traits));
+      }
+      case ScoreKind::general:
+        return builder_.step("scores", ops::general_scores, {q, k, parameter("W_a")}, {}, std::move(traits));
+      case ScoreKind::concat:
+        return builder_.step("scores", ops::concat_scores, {q, k, parameter("W_a"), parameter("v_a")}, {},
+                             std::move(traits));
+      case ScoreKind::additive:
+        break;
+    }
+    std::vector<NodeId> inputs{q, k, parameter("W_a"), parameter("U_a"), parameter("v_a")};
+    if (!problem_.has("b_a")) {
+      return builder_.step("scores", ops::additive_scores, std::move(inputs), {}, std::move(traits));
+    }
+    inputs.push_back(parameter("b_a"));
+    return builder_.step("scores", ops::additive_scores_biased, std::move(inputs), {}, std::move(traits));
+  }
+
+  bool is_same_as(const std::string& name, const std::string& other) const {
+    const auto found = problem_.same_as.find(name);
+    return found != problem_.same_as.end() && found->second == other;
+  }
+
+  NodeId scaled(NodeId scores) {
+    switch (problem_.scale.kind) {
+      case ScaleKind::none:
+        return scores;
+      case ScaleKind::root:
+        return builder_.step("scaled", ops::scale_by_root, {scores},
+                             {.numbers = {problem_.scale.d_k}, .allowed = open_in_table_}, queries_by_keys());
+      case ScaleKind::factor:
+        break;
+    }
+    return builder_.step("scaled", ops::scale_by_factor, {scores},
+                         {.numbers = {problem_.scale.factor}, .allowed = open_in_table_}, queries_by_keys());
+  }
+
+  // Before the mask: tanh would turn -inf into -cap and let forbidden keys back in.
+  NodeId capped(NodeId scores) {
+    if (!problem_.softcap) return scores;
+    return builder_.step("capped", ops::soft_cap, {scores},
+                         {.numbers = {*problem_.softcap}, .allowed = open_in_table_}, queries_by_keys());
+  }
+
+  NodeId masked(NodeId scores) {
+    std::vector<NodeId> terms{scores};
+    const bool has_bias = problem_.has("bias") || problem_.alibi.has_value();
+    if (has_bias) terms.push_back(bias());
+    if (problem_.mask) terms.push_back(mask_matrix());
+    if (terms.size() == 1) return scores;
+    const Op& op = !has_bias ? ops::add_mask : (problem_.mask ? ops::add_bias_and_mask : ops::add_bias);
+    return builder_.step("masked", op, std::move(terms), visible_, queries_by_keys());
+  }
+
+  NodeId bias() {
+    if (!problem_.alibi) {
+      return builder_.given("bias", ops::given_bias, problem_["bias"].shape(), problem_["bias"].cells,
+                            queries_by_keys());
+    }
+    const Params params{
+        .numbers = {*problem_.alibi},
+        .align = problem_.align,
+        .shape = {static_cast<Index>(problem_.tokens.size()), static_cast<Index>(problem_.kv_tokens.size())}};
+    if (!problem_.has("bias")) return builder_.step("bias", ops::alibi, {}, params, queries_by_keys());
+    NodeTraits traits = queries_by_keys();
+    traits.role = Role::given;
+    const NodeId given = builder_.given("[bias]", ops::parameter, problem_["bias"].shape(),
+                                        problem_["bias"].cells, std::move(traits));
+    return builder_.step("bias", ops::alibi_and_bias, {given}, params, queries_by_keys());
+  }
+
+  NodeId mask_matrix() {
+    const Mask& mask = *problem_.mask;
+    const Number hidden{Number::Kind::infinite, "-inf", -std::numeric_limits<double>::infinity(), 0, true};
+    std::vector<Number> cells;
+    for (Index i = 0; i < mask.rows(); ++i) {
+      for (Index j = 0; j < mask.cols(); ++j) cells.push_back(mask(i, j) ? whole_number(0) : hidden);
+    }
+    return builder_.given("M", ops::mask_matrix, {mask.rows(), mask.cols()}, std::move(cells),
+                          queries_by_keys());
+  }
+
+  NodeId tempered(NodeId scores) {
+    if (!problem_.temperature) return scores;
+    return builder_.step("tempered", ops::temper, {scores},
+                         {.numbers = {*problem_.temperature}, .allowed = visible_.allowed},
+                         queries_by_keys());
+  }
+
+  // ---- softmax and read ----
+
+  NodeId softmax(NodeId scores) {
+    Params params = visible_;
+    params.empty_row_is_nan = problem_.empty_row == EmptyRow::nan && !problem_.sink_logit;
+    const bool has_sink = problem_.sink_logit.has_value();
+    Params with_sink = params;
+    if (has_sink) with_sink.numbers.push_back(*problem_.sink_logit);
+    const NodeTraits table = queries_by_keys(Level::full);
+    const NodeTraits column{.level = Level::full, .rows = problem_.tokens};
+
+    const NodeId max =
+        builder_.step("max", has_sink ? ops::row_max_sink : ops::row_max, {scores}, with_sink, column);
+    const NodeId shifted = builder_.step("shifted", ops::shift_by_max, {scores, max}, params, table);
+    const NodeId exp = builder_.step("exp", ops::exponential, {shifted}, params, table);
+    std::vector<NodeId> summed{exp};
+    if (has_sink) summed.push_back(max);
+    const NodeId sum =
+        builder_.step("sum", has_sink ? ops::row_sum_sink : ops::row_sum, summed, with_sink, column);
+
+    NodeTraits beside = table;
+    beside.role = Role::aside;
+    const NodeId naive = builder_.step("naive.exp", ops::naive_exponential, {scores}, params, beside);
+    beside.cols.clear();
+    builder_.step("naive.sum", has_sink ? ops::naive_sum_sink : ops::naive_sum, {naive}, with_sink, beside);
+
+    NodeTraits weights = queries_by_keys();
+    weights.has_row_sums = true;
+    const NodeId result = builder_.step("weights", ops::normalise, {exp, sum}, params, std::move(weights));
+    builder_.tell_briefly(result, {has_sink ? &ops::softmax_sink : &ops::softmax, {scores}, with_sink});
+    return result;
+  }
+
+  void output(NodeId weights, NodeId v) {
+    Params params = visible_;
+    params.empty_row_is_nan = problem_.empty_row == EmptyRow::nan && !problem_.sink_logit;
+    const std::vector<std::string> basis = builder_[v].basis;
+    NodeTraits traits{.rows = problem_.tokens, .basis = basis};
+    const bool is_hard = problem_.read == ReadKind::hard;
+    const NodeId read =
+        builder_.step("output", is_hard ? ops::hard_read : ops::weighted_sum, {weights, v}, params, traits);
+    if (is_hard) {
+      NodeTraits beside = traits;
+      beside.role = Role::aside;
+      builder_.step("soft.output", ops::soft_read_beside, {weights, v}, params, std::move(beside));
+    }
+    if (!problem_.has("W_O")) return;
+    const Params symbols{.basis = basis.empty() ? 1 : static_cast<Index>(basis.size())};
+    project("Y", read, "W_O", "b_O", symbols, traits,
+            {ops::project_output, ops::project_output_biased, ops::linear_output, ops::linear_output_biased});
+  }
+
+  const Problem& problem_;
+  Builder builder_;
+  std::shared_ptr<const Mask> open_in_table_;  // null: no −∞ in a given table of scores
+  Params visible_;                             // which keys each query may look at
+  std::map<std::string, NodeId> made_;         // matrices that already stand in the plan
+};
+
+}  // namespace
+
+Plan plan_of(const Problem& problem) { return Attention(problem).plan(); }
+
+}  // namespace qkv

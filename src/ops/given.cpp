@@ -1,0 +1,80 @@
+#include "ops/row_helpers.h"
+#include "ops/rows.h"
+
+namespace qkv::ops {
+namespace {
+
+Shape no_rule(std::span<const Shape>, const Params& p) { return p.shape; }
+Expression nothing_to_say(const CellQuestion&) { return {}; }
+
+constexpr Op given(Text title, Text why) {
+  return {
+      .name = "given",
+      .title = title,
+      .why = why,
+      .formula = "",
+      .kernel = {},
+      .shape = no_rule,
+      .cell = nothing_to_say,
+  };
+}
+
+}  // namespace
+
+const Op given_tokens =
+    given({"Input vectors", "输入向量"}, {"One row per token: the vector the token arrives with.",
+                                          "每个 token 一行，是它进入这一层时的向量表示。"});
+const Op given_q = given({"Queries", "查询"}, {"What each token is looking for; given by the problem.",
+                                               "每个 token “我要找什么”；题目给定。"});
+const Op given_k = given({"Keys", "键"}, {"How each token can be found; given by the problem.",
+                                          "每个 token “我能被怎样找到”；题目给定。"});
+const Op given_v =
+    given({"Values", "值"}, {"What each token hands over once it has been found; given by the problem.",
+                             "每个 token “被找到时我交出什么”；题目给定。"});
+const Op given_scores = given(
+    {"Scores", "分数（打分）"},
+    {"How well each query matches each key; given by the problem.", "每个查询与每个键有多匹配；题目给定。"});
+const Op given_scaled =
+    given({"Scaled scores", "缩放后的分数"},
+          {"Scores already scaled; given by the problem.", "已经缩放过的分数；题目给定。"});
+const Op given_masked = given({"Masked scores", "掩码后的分数"},
+                              {"Scores already masked, −∞ where a key is closed; given by the problem.",
+                               "已经加过掩码的分数，被屏蔽的位置是 −∞；题目给定。"});
+const Op given_weights =
+    given({"Weights", "注意力权重"}, {"How much each query reads from each key; given by the problem.",
+                                      "每个查询从每个键读取多少；题目给定。"});
+
+const Op parameter{
+    .name = "parameter",
+    .title = {"Parameter", "参数"},
+    .why = {"A learned matrix, shared by all tokens.", "训练得到的参数矩阵，所有 token 共用。"},
+    .formula = "",
+    .kernel = {},
+    .shape = no_rule,
+    .cell = nothing_to_say,
+};
+
+const Op same_matrix{
+    .name = "same",
+    .title = {"The same matrix", "同一个矩阵"},
+    .why = {"The problem uses one matrix in both roles.", "题目让同一个矩阵担任两种角色。"},
+    .formula = "#1",
+    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) -> MatrixOf<T> {
+      return in[0];
+    }>(),
+    .shape = same_shape,
+    .cell = [](const CellQuestion& q) { return Expression{Term(0, q.row, q.col)}; },
+};
+
+const Op mask_matrix{
+    .name = "mask",
+    .title = {"Mask matrix", "掩码矩阵"},
+    .why = {"0 where the query may look at the key, −∞ where it may not; it will be added to the scores.",
+            "允许看的位置写 0，不允许看的位置写 −∞；下一步把它加到分数上。"},
+    .formula = "",
+    .kernel = {},
+    .shape = no_rule,
+    .cell = nothing_to_say,
+};
+
+}  // namespace qkv::ops

@@ -1,0 +1,52 @@
+// Small words for writing rows: a kernel for all scalars from one lambda, the shape rules
+// that recur, and expressions.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "base/interval.h"
+#include "ops/kernels.h"
+#include "plan/op.h"
+
+namespace qkv::ops {
+
+// `F` takes (inputs, params) with inputs[i].get() a MatrixOf<T>, and returns a MatrixOf<T>.
+template <auto F>
+constexpr Kernel kernel() {
+  return {[](const InputsOf<Matrix>& in, const Params& p) -> Matrix {
+            return F.template operator()<double>(in, p);
+          },
+          [](const InputsOf<IntervalMatrix>& in, const Params& p) -> IntervalMatrix {
+            InputsOf<MatrixOf<Interval>> plain(in.begin(), in.end());
+            return F.template operator()<Interval>(plain, p);
+          },
+          [](const InputsOf<SurdMatrix>& in, const Params& p) -> SurdMatrix {
+            InputsOf<MatrixOf<Surd>> plain(in.begin(), in.end());
+            return F.template operator()<Surd>(plain, p);
+          }};
+}
+
+inline Shape same_shape(std::span<const Shape> in, const Params&) { return in[0]; }
+inline Shape one_column(std::span<const Shape> in, const Params&) { return {in[0].rows, 1}; }
+
+inline Index width_of_first(std::span<const Shape> in) { return in[0].cols; }
+
+inline void append(Expression& to, Expression more) {
+  for (Term& term : more) to.push_back(std::move(term));
+}
+
+// a·b + c·d + …: the cells of `left` along its row times the cells `right` gives for each k.
+template <class Left, class Right>
+Expression sum_of_products(Index count, Left left, Right right) {
+  Expression e;
+  for (Index k = 0; k < count; ++k) {
+    if (k > 0) e.push_back(" + ");
+    e.push_back(left(k));
+    e.push_back("·");
+    e.push_back(right(k));
+  }
+  return e;
+}
+
+}  // namespace qkv::ops

@@ -1,0 +1,310 @@
+// The softmax of a row, as five rows of the table of ops.
+
+#include <array>
+
+#include "ops/row_helpers.h"
+#include "ops/rows.h"
+
+namespace qkv::ops {
+namespace {
+
+Expression list_of_row(const CellQuestion& q, const char* separator) {
+  Expression e;
+  for (Index j = 0; j < q.inputs[0].cols; ++j) {
+    if (!is_allowed(q.params, q.row, j)) continue;
+    if (!e.empty()) e.push_back(separator);
+    e.push_back(Term(0, q.row, j));
+  }
+  return e;
+}
+
+Expression max_cell(const CellQuestion& q) {
+  Expression row = list_of_row(q, ", ");
+  if (!q.params.numbers.empty()) {
+    if (!row.empty()) row.push_back(", ");
+    row.push_back(q.params.numbers[0].text);
+  }
+  if (row.empty()) return {"−∞"};
+  Expression e{"max("};
+  append(e, std::move(row));
+  e.push_back(")");
+  return e;
+}
+
+Expression sum_cell(const CellQuestion& q) {
+  Expression e = list_of_row(q, " + ");
+  if (!q.params.numbers.empty()) {
+    if (!e.empty()) e.push_back(" + ");
+    append(e, {"e^(" + q.params.numbers[0].text});
+    if (q.inputs.size() > 1) append(e, {" − ", Term(1, q.row, 0)});
+    e.push_back(")");
+  }
+  if (e.empty()) e.push_back("0");
+  return e;
+}
+
+// e^s / (e^s1 + e^s2 + …)
+Expression softmax_cell(const CellQuestion& q) {
+  if (row_is_empty(q.params, q.row)) return {q.params.empty_row_is_nan ? "nan" : "0"};
+  if (!is_allowed(q.params, q.row, q.col)) return {"0"};
+  Expression e{"e^(", Term(0, q.row, q.col), ") / ("};
+  bool is_first = true;
+  for (Index j = 0; j < q.inputs[0].cols; ++j) {
+    if (!is_allowed(q.params, q.row, j)) continue;
+    append(e, {is_first ? "e^(" : " + e^(", Term(0, q.row, j), ")"});
+    is_first = false;
+  }
+  if (!q.params.numbers.empty()) e.push_back(" + e^(" + q.params.numbers[0].text + ")");
+  e.push_back(")");
+  return e;
+}
+
+template <class T>
+MatrixOf<T> softmax_rows(const MatrixOf<T>& scores, const Number* sink, const Params& p) {
+  const MatrixOf<T> max = kernels::row_max<T>(scores, sink, p);
+  const MatrixOf<T> e = kernels::exponential<T>(kernels::shift<T>(scores, max, p), p);
+  return kernels::normalise_rows<T>(e, kernels::row_sum<T>(e, sink, &max), p);
+}
+
+constexpr Text kMax{"Row maximum", "每行的最大值"};
+constexpr Text kSum{"Row sum", "每行求和"};
+constexpr Text kNaiveSum{"Row sum without the shift", "不减最大值的求和"};
+
+}  // namespace
+
+const Op row_max{
+    .name = "row_max",
+    .title = kMax,
+    .why = {"The largest score of each row, to be subtracted so that no exponential can overflow.",
+            "取出每行最大的分数，下一步减去它，这样指数不会溢出。"},
+    .formula = R"(\max_j #1)",
+    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
+      return kernels::row_max<T>(in[0], nullptr, p);
+    }>(),
+    .shape = one_column,
+    .cell = max_cell,
+};
+
+const Op row_max_sink{
+    .name = "row_max_sink",
+    .title = kMax,
+    .why = {"The largest score of each row, the sink's logit @1 among them.",
+            "取出每行最大的分数，汇聚（sink）的分数 @1 也参与比较。"},
+    .formula = R"(\max(\max_j #1, @1))",
+    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
+      return kernels::row_max<T>(in[0], &p.numbers[0], p);
+    }>(),
+    .shape = one_column,
+    .cell = max_cell,
+};
+
+const Op shift_by_max{
+    .name = "shift",
+    .title = {"Shifted scores", "减去最大值"},
+    .why = {"Subtracting the same number from a whole row does not change its softmax.",
+            "整行减去同一个数，softmax 的结果不变；最大的一项变成 0。"},
+    .formula = "#1 - #2",
+    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
+      return kernels::shift<T>(in[0], in[1], p);
+    }>(),
+    .shape = same_shape,
+    .cell =
+        [](const CellQuestion& q) {
+          if (!is_allowed(q.params, q.row, q.col)) return Expression{Term(0, q.row, q.col)};
+          return Expression{Term(0, q.row, q.col), " − ", Term(1, q.row, 0)};
+        },
+};
+
+const Op exponential{
+    .name = "exp",
+    .title = {"Exponentials", "取指数"},
+    .why = {"Makes every score positive and keeps their order; e^(−∞) is exactly 0.",
+            "指数让每一项都变成正数并保持大小顺序；e^(−∞) 恰好等于 0。"},
+    .formula = "e^{#1}",
+    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
+      return kernels::exponential<T>(in[0], p);
+    }>(),
+    .shape = same_shape,
+    .cell =
+        [](const CellQuestion& q) {
+          return Expression{"e^(", Term(0, q.row, q.col), ")"};
+        },
+};
+
+const Op row_sum{
+    .name = "row_sum",
+    .title = kSum,
+    .why = {"What all exponentials of a row add up to.", "把这一行的指数全部加起来，作为分母。"},
+    .formula = R"(\sum_j #1)",
+    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) {
+      return kernels::row_sum<T>(in[0], nullptr, nullptr);
+    }>(),
+    .shape = one_column,
+    .cell = sum_cell,
+};
+
+const Op row_sum_sink{
+    .name = "row_sum_sink",
+    .title = kSum,
+    .why = {"What all exponentials of a row add up to, the sink's among them: it takes weight and gives no "
+            "value.",
+            "把这一行的指数全部加起来，再加上汇聚（sink）的一项：它只占权重，不提供值。"},
+    .formula = R"(\sum_j #1 + e^{@1 - #2})",
+    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
+      return kernels::row_sum<T>(in[0], &p.numbers[0], &in[1].get());
+    }>(),
+    .shape = one_column,
+    .cell = sum_cell,
+};
+
+const Op normalise{
+    .name = "divide",
+    .title = {"Weights", "注意力权重"},
+    .why = {"Each row divided by its sum: how the query shares out its attention, 1 in all.",
+            "每行除以该行的和（softmax）：每个查询把总量为 1 的注意力分给各个键。"},
+    .formula = R"(\frac{#1}{#2})",
+    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
+      return kernels::normalise_rows<T>(in[0], in[1], p);
+    }>(),
+    .shape = same_shape,
+    .cell =
+        [](const CellQuestion& q) {
+          if (row_is_empty(q.params, q.row)) return Expression{q.params.empty_row_is_nan ? "nan" : "0"};
+          return Expression{Term(0, q.row, q.col), " / ", Term(1, q.row, 0)};
+        },
+};
+
+const Op softmax{
+    .name = "softmax",
+    .title = {"Weights", "注意力权重"},
+    .why = {"The softmax of each row: every score made positive by e^x, then divided by the sum; 1 in all.",
+            "对每一行做 softmax：先用 e^x 把分数变成正数，再除以整行的和，每行加起来为 1。"},
+    .formula = "softmax(#1)",
+    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
+      return softmax_rows<T>(in[0], nullptr, p);
+    }>(),
+    .shape = same_shape,
+    .cell = softmax_cell,
+};
+
+const Op softmax_sink{
+    .name = "softmax_sink",
+    .title = {"Weights", "注意力权重"},
+    .why =
+        {"The softmax of each row with one more score, the sink's @1, which takes weight and gives no value.",
+         "对每一行做 softmax，并多放一个汇聚（sink）分数 @1：它只占权重，不提供值。"},
+    .formula = "softmax(#1; @1)",
+    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
+      return softmax_rows<T>(in[0], &p.numbers[0], p);
+    }>(),
+    .shape = same_shape,
+    .cell = softmax_cell,
+};
+
+const Op naive_exponential{
+    .name = "naive_exp",
+    .title = {"Exponentials without the shift", "不减最大值的指数"},
+    .why = {"What the formula says literally. A double overflows from e^709.8 on, and inf / inf is NaN; the "
+            "shifted form never does.",
+            "按公式直接取指数。分数超过 709.8 时双精度会溢出成 inf，inf / inf 就是 NaN；先减最大值则不会。"},
+    .formula = "e^{#1}",
+    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
+      return kernels::exponential<T>(in[0], p);
+    }>(),
+    .shape = same_shape,
+    .cell =
+        [](const CellQuestion& q) {
+          return Expression{"e^(", Term(0, q.row, q.col), ")"};
+        },
+};
+
+const Op naive_sum{
+    .name = "naive_sum",
+    .title = kNaiveSum,
+    .why = {"Every term is e^max times the shifted one, so the quotients are the same weights.",
+            "每一项都是减去最大值之后的 e^max 倍，相除后得到同样的权重。"},
+    .formula = R"(\sum_j #1)",
+    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) {
+      return kernels::row_sum<T>(in[0], nullptr, nullptr);
+    }>(),
+    .shape = one_column,
+    .cell = sum_cell,
+};
+
+const Op naive_sum_sink{
+    .name = "naive_sum_sink",
+    .title = kNaiveSum,
+    .why = {"Every term is e^max times the shifted one, so the quotients are the same weights.",
+            "每一项都是减去最大值之后的 e^max 倍，相除后得到同样的权重。"},
+    .formula = R"(\sum_j #1 + e^{@1})",
+    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
+      return kernels::row_sum<T>(in[0], &p.numbers[0], nullptr);
+    }>(),
+    .shape = one_column,
+    .cell = sum_cell,
+};
+
+std::span<const Op* const> all() {
+  static constexpr auto kAll = std::to_array<const Op*>({
+      &given_tokens,
+      &given_q,
+      &given_k,
+      &given_v,
+      &given_scores,
+      &given_scaled,
+      &given_masked,
+      &given_weights,
+      &parameter,
+      &same_matrix,
+      &mask_matrix,
+      &project_q,
+      &project_k,
+      &project_v,
+      &project_output,
+      &project_q_biased,
+      &project_k_biased,
+      &project_v_biased,
+      &project_output_biased,
+      &linear_q,
+      &linear_k,
+      &linear_v,
+      &linear_output,
+      &linear_q_biased,
+      &linear_k_biased,
+      &linear_v_biased,
+      &linear_output_biased,
+      &dot_rows,
+      &general_scores,
+      &additive_scores,
+      &additive_scores_biased,
+      &concat_scores,
+      &weighted_sum,
+      &hard_read,
+      &soft_read_beside,
+      &scale_by_root,
+      &scale_by_factor,
+      &soft_cap,
+      &temper,
+      &given_bias,
+      &alibi,
+      &alibi_and_bias,
+      &add_mask,
+      &add_bias,
+      &add_bias_and_mask,
+      &row_max,
+      &row_max_sink,
+      &shift_by_max,
+      &exponential,
+      &row_sum,
+      &row_sum_sink,
+      &normalise,
+      &softmax,
+      &softmax_sink,
+      &naive_exponential,
+      &naive_sum,
+      &naive_sum_sink,
+  });
+  return kAll;
+}
+
+}  // namespace qkv::ops

@@ -1,0 +1,85 @@
+// An Op is one named operation, and everything the program will ever say about it: its
+// title, why it exists, its formula, its arithmetic, how one cell is explained.
+//
+// Ops are constants in ops/rows.h.  They know nothing of the order they are used in.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/matrix.h"
+#include "base/number.h"
+#include "base/text.h"
+
+namespace qkv {
+
+struct IntervalMatrix;  // base/interval.h
+struct SurdMatrix;      // base/surd.h
+
+// Exact parameters of a step: d_k is stored, not 1/sqrt(d_k); a kernel takes the root in its
+// own scalar.
+struct Params {
+  std::vector<Number> numbers = {};               // what they mean, the op says
+  std::shared_ptr<const Mask> allowed = nullptr;  // null: every key is visible to every query
+  long align = 0;                                 // query i stands at position i + align among the keys
+  bool empty_row_is_nan = false;                  // else a row without any visible key becomes zeros
+  Index basis = 1;                                // matrix columns that together are one symbolic cell
+  Shape shape = {};                               // of a step that has no inputs to take it from
+};
+
+inline bool is_allowed(const Params& params, Index row, Index col) {
+  return !params.allowed || (*params.allowed)(row, col);
+}
+inline bool row_is_empty(const Params& params, Index row) {
+  return params.allowed && !params.allowed->row(row).any();
+}
+
+// The same arithmetic for doubles, for intervals, and for exact numbers as far as they go.
+template <class M>
+using InputsOf = std::vector<std::reference_wrapper<const M>>;
+
+struct Kernel {
+  Matrix (*doubles)(const InputsOf<Matrix>&, const Params&) = nullptr;
+  IntervalMatrix (*intervals)(const InputsOf<IntervalMatrix>&, const Params&) = nullptr;
+  SurdMatrix (*surds)(const InputsOf<SurdMatrix>&, const Params&) = nullptr;
+};
+
+// How one cell comes about: its formula with cells of the inputs in place of symbols.
+struct Term {
+  std::string text;  // an operator, a bracket or a number, when `input` is -1
+  int input = -1;    // else: the cell (row, col) of that input
+  Index row = 0;
+  Index col = 0;
+
+  Term(std::string literal) : text(std::move(literal)) {}
+  Term(const char* literal) : text(literal) {}
+  Term(int of_input, Index at_row, Index at_col) : input(of_input), row(at_row), col(at_col) {}
+};
+using Expression = std::vector<Term>;
+
+struct CellQuestion {
+  const Params& params;
+  std::span<const Shape> inputs;
+  Index row;
+  Index col;
+};
+
+struct Op {
+  const char* name;  // in JSON; never renamed without a new schema number
+  Text title;
+  Text why;  // one sentence: why this step exists
+  // A small subset of TeX: \frac \sqrt \cdot \max \sum \tanh ^ _ { }.  #1 #2 … stand for the
+  // inputs, @1 @2 … for params.numbers.
+  std::string_view formula;
+  Kernel kernel;  // empty for inputs
+  Shape (*shape)(std::span<const Shape> inputs, const Params&);
+  Expression (*cell)(const CellQuestion&);
+  // How many products one cell adds up; null: none.
+  Index (*terms)(std::span<const Shape> inputs) = nullptr;
+};
+
+}  // namespace qkv
