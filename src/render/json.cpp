@@ -1,0 +1,166 @@
+#include "render/json.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/decimal.h"
+#include "report/cell_text.h"
+#include "report/formula.h"
+
+namespace qkv {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// nlohmann writes null for what is not finite.
+Json number(double value) {
+  if (!std::isfinite(value)) return fixed_text(value, 0);
+  return value == 0 ? 0.0 : value;
+}
+
+Json value_of(const Trace& trace, const CellAt& at) {
+  const Node& node = trace.plan()[at.node];
+  if (!node.is_symbolic()) return number(trace.values(at.node)(at.row, at.col));
+  Json coefficients = Json::object();
+  const Index width = static_cast<Index>(node.basis.size());
+  for (Index b = 0; b < width; ++b) {
+    const Index col = at.col * width + b;
+    if (trace.is_exactly_zero(at.node, at.row, col)) continue;
+    const std::string& name = node.basis[static_cast<std::size_t>(b)];
+    coefficients[name.empty() ? "1" : name] = number(trace.values(at.node)(at.row, col));
+  }
+  return coefficients;
+}
+
+Json labels_or_numbers(const std::vector<std::string>& labels, Index count) {
+  if (!labels.empty()) return labels;
+  Json numbers = Json::array();
+  for (Index i = 1; i <= count; ++i) numbers.push_back(std::to_string(i));
+  return numbers;
+}
+
+const char* name_of(Level level) {
+  switch (level) {
+    case Level::main:
+      return "main";
+    case Level::cells:
+      return "cells";
+    case Level::full:
+      return "full";
+  }
+  return "main";
+}
+
+Json node_as_json(const Trace& trace, NodeId id, const Telling& telling) {
+  const Plan& plan = trace.plan();
+  const Node& node = plan[id];
+  Json step;
+  step["id"] = node.id;
+  step["op"] = node.op->name;
+  step["title"] = node.op->title.in(telling.language);
+  step["formula"] = tex_formula(plan, id);
+  step["inputs"] = Json::array();
+  for (const NodeId input : node.inputs) step["inputs"].push_back(plan[input].id);
+  step["level"] = name_of(node.level);
+  step["shape"] = {node.shape.rows, node.shown_cols()};
+  step["rows"] = labels_or_numbers(node.rows, node.shape.rows);
+  step["cols"] = labels_or_numbers(node.cols, node.shown_cols());
+  Json values = Json::array();
+  Json shown = Json::array();
+  for (Index i = 0; i < node.shape.rows; ++i) {
+    Json value_row = Json::array();
+    Json shown_row = Json::array();
+    for (Index j = 0; j < node.shown_cols(); ++j) {
+      value_row.push_back(value_of(trace, {id, i, j}));
+      shown_row.push_back(shown_cell(trace, {id, i, j}, telling.decimals).text);
+    }
+    values.push_back(std::move(value_row));
+    shown.push_back(std::move(shown_row));
+  }
+  step["values"] = std::move(values);
+  step["shown"] = std::move(shown);
+  return step;
+}
+
+const char* name_of(Agreement agreement) {
+  switch (agreement) {
+    case Agreement::exact:
+      return "agrees";
+    case Agreement::on_paper:
+      return "agrees on paper";
+    case Agreement::differs:
+      return "differs";
+  }
+  return "differs";
+}
+
+Json comparison_as_json(const Comparison& c) {
+  Json json;
+  json["id"] = c.step;
+  json["verdict"] = name_of(c.agreement);
+  json["compared"] = c.compared;
+  json["differences"] = Json::array();
+  for (const Difference& d : c.differences) {
+    Json difference;
+    difference["cell"] = {d.at.row + 1, d.at.col + 1};
+    difference["printed"] = d.printed;
+    difference["calculated"] = d.calculated;
+    difference["by"] = d.by;
+    json["differences"].push_back(std::move(difference));
+  }
+  return json;
+}
+
+// Objects over several lines, a row of a matrix on one.
+void write(const Json& json, int indent, std::string& out) {
+  const auto begin_line = [&](int by) {
+    out += "\n" + std::string(static_cast<std::size_t>(indent + by), ' ');
+  };
+  const bool is_row = json.is_array() && (json.empty() || !json.front().is_structured() ||
+                                          (json.front().is_object() && !json.front().contains("id")));
+  if (!json.is_structured() || is_row) {
+    out += json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return;
+  }
+  bool is_first = true;
+  out += json.is_object() ? '{' : '[';
+  for (const auto& [key, value] : json.items()) {
+    if (!is_first) out += ',';
+    is_first = false;
+    begin_line(2);
+    if (json.is_object()) out += Json(key).dump() + ": ";
+    write(value, indent + 2, out);
+  }
+  if (!json.empty()) begin_line(0);
+  out += json.is_object() ? '}' : ']';
+}
+
+}  // namespace
+
+std::string render_json(const Trace& trace, const About& about, const std::vector<Comparison>& comparisons,
+                        const Telling& telling) {
+  Json json;
+  json["schema"] = "qkv/trace-1";
+  json["title"] = about.title;
+  json["settings"] = Json::object();
+  for (const auto& [key, value] : about.settings) json["settings"][key] = value;
+  json["arithmetic"] = trace.arithmetic() == Arithmetic::proved ? "proved" : "double";
+  json["given"] = Json::array();
+  json["steps"] = Json::array();
+  json["asides"] = Json::array();
+  for (NodeId id = 0; id < trace.plan().nodes.size(); ++id) {
+    const Role role = trace.plan()[id].role;
+    const char* list = role == Role::step ? "steps" : (role == Role::given ? "given" : "asides");
+    json[list].push_back(node_as_json(trace, id, telling));
+  }
+  json["expect"] = Json::array();
+  for (const Comparison& c : comparisons) json["expect"].push_back(comparison_as_json(c));
+  json["warnings"] = Json::array();
+  for (const Said& warning : about.warnings) json["warnings"].push_back(warning.in(telling.language));
+  for (const Said& warning : trace.warnings()) json["warnings"].push_back(warning.in(telling.language));
+  std::string out;
+  write(json, 0, out);
+  return out + "\n";
+}
+
+}  // namespace qkv

@@ -1,0 +1,227 @@
+#include "render/text.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "base/display_width.h"
+
+namespace qkv {
+namespace {
+
+constexpr std::string_view kIndent = "    ";
+constexpr std::string_view kGap = "  ";
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 21> kAsciiSigns{{
+    {"√", "sqrt "}, {"·", "*"},     {"×", "x"},     {"−", "-"},  {"∞", "inf"}, {"ᵀ", "^T"}, {"Σ", "sum"},
+    {"→", "->"},    {"≈", "~"},     {"≤", "<="},    {"≥", ">="}, {"…", "..."}, {"±", "+-"}, {"÷", "/"},
+    {"├─ ", "|- "}, {"└─ ", "`- "}, {"│  ", "|  "}, {"“", "\""}, {"”", "\""},  {"’", "'"},  {"—", "-"},
+}};
+
+enum class Ink { plain, bold, faint, good, note, warning };
+
+const char* escape_of(Ink ink) {
+  switch (ink) {
+    case Ink::plain:
+      return "";
+    case Ink::bold:
+      return "\x1b[1m";
+    case Ink::faint:
+      return "\x1b[2m";
+    case Ink::good:
+      return "\x1b[32m";
+    case Ink::note:
+      return "\x1b[36m";
+    case Ink::warning:
+      return "\x1b[33m";
+  }
+  return "";
+}
+
+Ink ink_of(Tone tone) {
+  switch (tone) {
+    case Tone::plain:
+      return Ink::plain;
+    case Tone::faint:
+      return Ink::faint;
+    case Tone::good:
+      return Ink::good;
+    case Tone::note:
+      return Ink::note;
+    case Tone::warning:
+      return Ink::warning;
+  }
+  return Ink::plain;
+}
+
+class TextRenderer {
+ public:
+  explicit TextRenderer(const TextStyle& style) : style_(style) {}
+
+  std::string render(const Report& report) {
+    for (const Block& block : report.blocks) std::visit([this](const auto& b) { show(b); }, block);
+    return std::move(out_);
+  }
+
+ private:
+  std::string text(const std::string& raw) const { return style_.ascii ? in_ascii(raw) : raw; }
+  std::string label(const std::string& raw) const { return visible(raw); }
+
+  std::string inked(const std::string& s, Ink ink) const {
+    if (!style_.color || ink == Ink::plain) return s;
+    return escape_of(ink) + s + "\x1b[0m";
+  }
+
+  static std::string spaces(std::size_t n) { return std::string(n, ' '); }
+  static std::size_t width(const std::string& s) { return static_cast<std::size_t>(column_width(s)); }
+
+  // A table is followed by an empty line, unless a heading brings its own.
+  void begin_line() {
+    if (after_table_) out_ += "\n";
+    after_table_ = false;
+  }
+
+  void line(std::string s) {
+    while (s.ends_with(' ')) s.pop_back();
+    out_ += s + "\n";
+  }
+
+  void show(const Heading& heading) {
+    if (!out_.empty()) out_ += "\n";
+    after_table_ = false;
+    std::string s = text(label(heading.title));
+    if (heading.number > 0) s = "[" + std::to_string(heading.number) + "] " + s;
+    line(inked(s, Ink::bold));
+    indents_ = !heading.id.empty();
+  }
+
+  void show(const Paragraph& paragraph) {
+    begin_line();
+    line((indents_ ? std::string(kIndent) : "") + inked(text(label(paragraph.text)), ink_of(paragraph.tone)));
+  }
+
+  void show(const Formula& formula) {
+    begin_line();
+    line(std::string(kIndent) + text(label(formula.shapes)));
+  }
+
+  void show(const Table& table) {
+    std::vector<std::string> labels;
+    for (const std::string& raw : table.row_labels) labels.push_back(label(raw));
+    std::size_t label_width = 0;
+    for (const std::string& l : labels) label_width = std::max(label_width, width(l));
+
+    const std::size_t columns = table.rows.empty() ? 0 : table.rows.front().size();
+    std::vector<std::string> heads(columns);
+    std::vector<std::size_t> widths(columns, 0);
+    for (std::size_t j = 0; j < columns; ++j) {
+      if (!table.columns.empty()) heads[j] = label(table.columns[j]);
+      widths[j] = width(heads[j]);
+      for (const auto& row : table.rows) widths[j] = std::max(widths[j], width(text(row[j].text)));
+    }
+    const bool is_alone = !indents_;
+    const std::string indent(is_alone ? "" : kIndent);
+    if (!is_alone) out_ += "\n";
+    if (!table.columns.empty()) {
+      std::string head = indent + spaces(label_width);
+      for (std::size_t j = 0; j < columns; ++j)
+        head += std::string(kGap) + aligned(heads[j], widths[j], is_text(table, j));
+      line(inked(head, Ink::faint));
+    }
+    for (std::size_t i = 0; i < table.rows.size(); ++i) {
+      std::string row = indent;
+      if (!labels.empty()) row += labels[i] + spaces(label_width - width(labels[i]));
+      for (std::size_t j = 0; j < columns; ++j) {
+        const TableCell& cell = table.rows[i][j];
+        const std::string shown = aligned(text(cell.text), widths[j], cell.role == CellRole::symbolic);
+        row += std::string(kGap) + inked(shown, ink_of(cell.role));
+      }
+      line(std::move(row));
+    }
+    after_table_ = !is_alone;
+  }
+
+  static bool is_text(const Table& table, std::size_t column) {
+    return !table.rows.empty() && table.rows.front()[column].role == CellRole::symbolic;
+  }
+  static Ink ink_of(Tone tone) { return qkv::ink_of(tone); }
+  static Ink ink_of(CellRole role) {
+    return role == CellRole::forbidden || role == CellRole::sum ? Ink::faint : Ink::plain;
+  }
+
+  // Numbers to the right, so that points stand below points; symbolic sums to the left.
+  std::string aligned(const std::string& s, std::size_t to, bool to_left) const {
+    const std::string padding = spaces(to - width(s));
+    return to_left ? s + padding : padding + s;
+  }
+
+  void show(const Working& working) {
+    begin_line();
+    std::size_t name_width = 0;
+    for (const Working::Line& l : working.lines) name_width = std::max(name_width, width(label(l.name)));
+    for (const Working::Line& l : working.lines) {
+      const std::string name = label(l.name);
+      std::string s = std::string(kIndent) + name + spaces(name_width - width(name));
+      for (const std::string& side : l.sides) s += " = " + text(label(side));
+      line(std::move(s));
+    }
+  }
+
+  void show(const Tree& tree) {
+    for (std::size_t i = 0; i < tree.items.size(); ++i) {
+      const Tree::Item& item = tree.items[i];
+      std::string above;
+      for (int depth = 1; depth < item.depth; ++depth) above += continues(tree, i, depth) ? "│  " : "   ";
+      std::string here = above;
+      std::string below = above;
+      if (item.depth > 0) {
+        const bool has_sibling = continues(tree, i, item.depth);
+        here += has_sibling ? "├─ " : "└─ ";
+        below += has_sibling ? "│  " : "   ";
+      }
+      line(text(here + label(item.text)));
+      const bool has_children = i + 1 < tree.items.size() && tree.items[i + 1].depth > item.depth;
+      for (const std::string& more : item.more)
+        line(text(below + (has_children ? "│  " : "   ") + label(more)));
+    }
+  }
+
+  // Whether another item of this depth follows under the same parent.
+  static bool continues(const Tree& tree, std::size_t from, int depth) {
+    for (std::size_t i = from + 1; i < tree.items.size(); ++i) {
+      if (tree.items[i].depth == depth) return true;
+      if (tree.items[i].depth < depth) return false;
+    }
+    return false;
+  }
+
+  const TextStyle& style_;
+  std::string out_;
+  bool indents_ = false;  // below a step's heading
+  bool after_table_ = false;
+};
+
+}  // namespace
+
+std::string in_ascii(const std::string& raw) {
+  std::string out;
+  for (std::size_t i = 0; i < raw.size();) {
+    const auto sign = std::find_if(kAsciiSigns.begin(), kAsciiSigns.end(), [&](const auto& s) {
+      return raw.compare(i, s.first.size(), s.first) == 0;
+    });
+    if (sign != kAsciiSigns.end()) {
+      out += sign->second;
+      i += sign->first.size();
+    } else {
+      out += raw[i++];
+    }
+  }
+  return out;
+}
+
+std::string render_text(const Report& report, const TextStyle& style) {
+  return TextRenderer(style).render(report);
+}
+
+}  // namespace qkv

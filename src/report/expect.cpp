@@ -1,0 +1,92 @@
+#include "report/expect.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/decimal.h"
+
+namespace qkv {
+namespace {
+
+// A fraction, a root or a number with an exponent names its value exactly.
+constexpr double kExactTolerance = 1e-12;
+// Decimals at which a difference is told: enough to see it, few enough to read.
+constexpr int kMoreDigits = 4;
+constexpr int kMostDecimals = 17;
+
+bool agrees(const Trace& trace, const CellAt& at, const Number& printed) {
+  const double value = trace.values(at.node)(at.row, at.col);
+  if (printed.kind == Number::Kind::infinite || !std::isfinite(value)) return printed.value == value;
+  if (!printed.is_decimal) {
+    return std::abs(printed.value - value) <= kExactTolerance * std::max(1.0, std::abs(value));
+  }
+  return fixed_text(printed.value, printed.decimals) == trace.text(at.node, at.row, at.col, printed.decimals);
+}
+
+int decimals_to_tell(const Number& printed) { return printed.is_decimal ? printed.decimals : kMoreDigits; }
+
+Difference difference(const Trace& trace, const CellAt& at, const Number& printed) {
+  const int decimals = decimals_to_tell(printed);
+  const double by = printed.value - trace.values(at.node)(at.row, at.col);
+  return {at, printed.text, trace.text(at.node, at.row, at.col, decimals),
+          fixed_text(by, std::min(decimals + kMoreDigits, kMostDecimals))};
+}
+
+std::vector<Difference> differences(const Trace& trace, NodeId node, const Printed& printed,
+                                    Index* compared) {
+  std::vector<Difference> found;
+  for (Index i = 0; i < printed.shape.rows; ++i) {
+    for (Index j = 0; j < printed.shape.cols; ++j) {
+      const Number& number = printed.cells[static_cast<std::size_t>(i * printed.shape.cols + j)];
+      if (number.kind == Number::Kind::blank || number.kind == Number::Kind::symbol) continue;
+      if (compared != nullptr) ++*compared;
+      const CellAt at{node, i, j};
+      if (!agrees(trace, at, number)) found.push_back(difference(trace, at, number));
+    }
+  }
+  return found;
+}
+
+int most_decimals(const Printed& printed) {
+  int most = 0;
+  for (const Number& number : printed.cells) most = std::max(most, number.decimals);
+  return most;
+}
+
+}  // namespace
+
+std::vector<std::pair<NodeId, int>> decimals_written(const Plan& plan, const std::vector<Printed>& printed) {
+  std::vector<std::pair<NodeId, int>> wanted;
+  for (const Printed& p : printed) {
+    const auto node = plan.find(p.step);
+    if (!node) continue;
+    for (const Number& number : p.cells) {
+      const std::pair<NodeId, int> pair{*node, decimals_to_tell(number)};
+      if (std::find(wanted.begin(), wanted.end(), pair) == wanted.end()) wanted.push_back(pair);
+    }
+  }
+  return wanted;
+}
+
+std::vector<Comparison> compare(const Trace& trace, const std::vector<Printed>& printed) {
+  std::vector<Comparison> comparisons;
+  for (const Printed& p : printed) {
+    const auto node = trace.plan().find(p.step);
+    if (!node || trace.plan()[*node].is_symbolic()) continue;
+    Comparison comparison{.step = p.step};
+    comparison.differences = differences(trace, *node, p, &comparison.compared);
+    if (!comparison.differences.empty()) {
+      comparison.agreement = Agreement::differs;
+      const int decimals = most_decimals(p);
+      const Trace on_paper = run(trace.plan(), {.decimals = decimals, .rounds_each_step = true});
+      if (differences(on_paper, *node, p, nullptr).empty()) {
+        comparison.agreement = Agreement::on_paper;
+        comparison.paper_decimals = decimals;
+      }
+    }
+    comparisons.push_back(std::move(comparison));
+  }
+  return comparisons;
+}
+
+}  // namespace qkv

@@ -1,0 +1,57 @@
+// From a trace to a report: which steps, in what detail, with how many digits, in which words.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "report/expect.h"
+#include "report/report.h"
+#include "run/trace.h"
+
+namespace qkv {
+
+enum class Detail {
+  summary,  // the result only
+  steps,    // every main step
+  cells,    // and the arithmetic of every cell
+  full,     // and the softmax line by line, with the unshifted form beside it
+};
+
+// What a report says about the problem as a whole, before any step.
+struct About {
+  std::string title;
+  std::string source;
+  std::string file;
+  std::vector<std::pair<std::string, std::string>> settings;
+  std::vector<std::string> tokens;  // the queries' labels, for --row
+  int first_index = 1;
+  std::vector<Said> warnings;  // of the reader; for JSON, a terminal shows them as diagnostics
+  Said mask_meaning;
+  bool values_are_tokens = false;  // V = X: the hull is that of the inputs themselves
+};
+
+struct Telling {
+  Detail detail = Detail::steps;
+  int decimals = 4;
+  Language language = Language::en;
+  std::vector<std::string> steps = {};      // ids; empty: all that `detail` shows
+  std::optional<Index> row = std::nullopt;  // one query only
+  bool only_output = false;                 // the bare result
+};
+
+Report narrate(const Trace& trace, const About& about, const std::vector<Comparison>& comparisons,
+               const Telling& telling);
+
+// The softmax of the first row in its five lines: max, shifted, exp, sum, weights.
+Report softmax_lines(const Trace& trace, const Telling& telling);
+
+// The tree from one number down to the inputs.
+Report explain(const Trace& trace, const CellAt& at, const Telling& telling);
+
+// Reads "output[t1,1]", "max[t1]", 'scores[苹果,吃]': labels first, then numbers counted from 1.
+// nullopt with a reason when there is no such step or cell.
+std::optional<CellAt> find_cell(const Plan& plan, const std::string& text, Said& reason, Said& hint);
+
+}  // namespace qkv

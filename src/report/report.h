@@ -1,0 +1,77 @@
+// A Report says what to show without saying how: headings, formulas, tables of text with
+// roles, lines of working, notes.  Every renderer reads this; none of them calculates.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace qkv {
+
+struct Heading {
+  int number = 0;  // 0: not counted
+  std::string title;
+  std::string id;  // step id, or empty
+};
+
+enum class Tone { plain, faint, good, note, warning };
+
+struct Paragraph {
+  std::string text;
+  Tone tone = Tone::plain;
+};
+
+// scores = Q · Kᵀ, and the same with shapes.
+struct Formula {
+  std::string name;
+  std::string tex;     // right-hand side, in the TeX subset of Op::formula
+  std::string plain;   // right-hand side, for a terminal
+  std::string shapes;  // "scores (3×3) = Q (3×2) · Kᵀ (2×3)"
+};
+
+enum class CellRole {
+  number,
+  forbidden,  // what the mask decided: a weight of exactly 0, a score of −∞, an M of −∞
+  infinite,
+  symbolic,
+  sum,  // in the column of row sums
+};
+
+struct TableCell {
+  std::string text;
+  CellRole role = CellRole::number;
+};
+
+struct Table {
+  std::string id;                       // of the step
+  std::vector<std::string> columns;     // one a cell; empty: no heading line
+  std::vector<std::string> row_labels;  // one a row; empty: rows have no names
+  std::vector<std::vector<TableCell>> rows;
+};
+
+// name = form = … = value, one cell a line.
+struct Working {
+  struct Line {
+    std::string name;
+    std::vector<std::string> sides;
+  };
+  std::vector<Line> lines;
+};
+
+// Where one number comes from: each line hangs below the nearest earlier one of less depth.
+struct Tree {
+  struct Item {
+    int depth = 0;
+    std::string text;
+    std::vector<std::string> more;  // further lines of the same item
+  };
+  std::vector<Item> items;
+};
+
+using Block = std::variant<Heading, Paragraph, Formula, Table, Working, Tree>;
+
+struct Report {
+  std::vector<Block> blocks;
+};
+
+}  // namespace qkv
