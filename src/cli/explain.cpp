@@ -1,0 +1,47 @@
+// qkv explain FILE CELL: where one number comes from.
+
+#include "cli/shared.h"
+
+namespace qkv {
+namespace {
+
+struct ExplainOptions : SharedOptions {
+  std::string cell;
+};
+
+int run_explain(const ExplainOptions& options) {
+  Diagnostics diagnostics;
+  const auto presentation = presentation_of(options, diagnostics);
+  if (!presentation) return finish(options, diagnostics);
+  const auto worked = work_out(options, *presentation, diagnostics);
+  if (!worked) return finish(options, diagnostics);
+
+  Said reason;
+  Said hint;
+  if (const auto cell = find_cell(worked->trace.plan(), options.cell, reason, hint)) {
+    write_text(explain(worked->trace, *cell, worked->telling), options, *presentation, worked->input_files,
+               diagnostics);
+  } else {
+    diagnostics.error("", reason, hint);
+  }
+  return finish(options, diagnostics);
+}
+
+}  // namespace
+
+Command setup_explain(CLI::App& app, Language language) {
+  CLI::App* command =
+      app.add_subcommand("explain", Text{"where one number comes from", "一个数字从哪里来"}.in(language));
+  const auto options = std::make_shared<ExplainOptions>();
+  add_problem_options(*command, *options, language);
+  command
+      ->add_option("CELL", options->cell,
+                   Text{"the cell, e.g. 'output[t1,1]' or 'weights[t3,t2]'",
+                        "单元格，例如 'output[t1,1]' 或 'weights[t3,t2]'"}
+                       .in(language))
+      ->required();
+  add_output_options(*command, *options, language);
+  return {command, [options] { return run_explain(*options); }};
+}
+
+}  // namespace qkv

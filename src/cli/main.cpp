@@ -1,0 +1,161 @@
+// qkv: reads the first word, hands over to the command, maps what went wrong to an exit status.
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/suggest.h"
+#include "cli/language.h"
+#include "cli/shared.h"
+
+namespace qkv {
+namespace {
+
+constexpr int kBadUsage = 2;
+constexpr int kOwnFault = 3;
+
+// Help is written before the options are parsed, so --lang is looked for by hand.
+Language language_of_arguments(const std::vector<std::string>& arguments) {
+  Language language = language_of_environment();
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    std::string value;
+    if (arguments[i] == "--lang" && i + 1 < arguments.size()) value = arguments[i + 1];
+    if (arguments[i].starts_with("--lang=")) value = arguments[i].substr(7);
+    if (const auto named = language_named(value)) language = *named;
+  }
+  return language;
+}
+
+bool looks_like_file(const std::string& word) {
+  std::error_code ignored;
+  return word == "-" || word.find_first_of("./") != std::string::npos ||
+         std::filesystem::exists(word, ignored);
+}
+
+void complain(const Said& message, const Said& hint, Language language) {
+  Diagnostics diagnostics;
+  diagnostics.error("", message, hint);
+  print_diagnostics(diagnostics, {.language = language});
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  return names;
+}
+
+// What CLI11 leaves over: misspelt options, and words nobody asked for.
+int refuse_leftovers(const std::vector<std::string>& leftovers, const CLI::App& command, Language language) {
+  for (const std::string& word : leftovers) {
+    if (word.size() > 1 && word.starts_with('-')) {
+      const std::string name = word.substr(0, word.find('='));
+      const std::vector<std::string> options = option_names(command);
+      const Said near = did_you_mean(name, {options.begin(), options.end()});
+      complain(say({"unknown option '{0}'", "未知选项“{0}”"}, name),
+               near.empty() ? say({"see: qkv {0} --help", "参见：qkv {0} --help"}, command.get_name()) : near,
+               language);
+      return kBadUsage;
+    }
+  }
+  complain(say({"unexpected argument '{0}'", "多余的参数“{0}”"}, leftovers.front()),
+           say({"see: qkv {0} --help", "参见：qkv {0} --help"}, command.get_name()), language);
+  return kBadUsage;
+}
+
+int refuse(const CLI::ParseError& error, const CLI::App& app, Language language) {
+  const auto used = app.get_subcommands();
+  const std::string name = used.empty() ? "" : " " + used.front()->get_name();
+  const Said hint = say({"see: qkv{0} --help", "参见：qkv{0} --help"}, name);
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    complain(say({"something is missing: {0}", "缺少参数：{0}"}, error.what()), hint, language);
+  } else if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    complain(say({"an option lacks its value: {0}", "选项缺少取值：{0}"}, error.what()), hint, language);
+  } else {
+    complain({error.what(), error.what()}, hint, language);
+  }
+  return kBadUsage;
+}
+
+// A number such as -1.8 is not an option; with a space before it CLI11 does not take it for one.
+void protect_negative_numbers(std::vector<std::string>& arguments) {
+  for (std::string& word : arguments) {
+    if (word.size() < 2 || word[0] != '-') continue;
+    const bool is_number = std::string_view("0123456789.").find(word[1]) != std::string_view::npos;
+    if (is_number || word.starts_with("-inf") || word.starts_with("-∞")) word.insert(0, " ");
+  }
+}
+
+int main_of(std::vector<std::string> arguments) {
+  const Language language = language_of_arguments(arguments);
+  CLI::App app{
+      Text{"qkv: attention that shows its work", "qkv：把每一步都算给你看的注意力计算器"}.in(language),
+      "qkv"};
+  app.set_version_flag("-V,--version", std::string("qkv ") + QKV_VERSION,
+                       Text{"version", "版本"}.in(language));
+  app.set_help_flag("-h,--help", Text{"this help", "显示帮助"}.in(language));
+  app.require_subcommand(0, 1);
+  std::vector<Command> commands{setup_trace(app, language), setup_explain(app, language),
+                                setup_softmax(app, language)};
+  std::vector<std::string> names;
+  for (const Command& command : commands) {
+    command.app->allow_extras();
+    command.app->set_help_flag("-h,--help", Text{"this help", "显示帮助"}.in(language));
+    names.push_back(command.app->get_name());
+  }
+
+  if (!arguments.empty()) {
+    const std::string& first = arguments.front();
+    const bool is_command = std::find(names.begin(), names.end(), first) != names.end();
+    const bool is_about_qkv = first == "-h" || first == "--help" || first == "-V" || first == "--version";
+    const bool is_option = first.size() > 1 && first.starts_with('-');
+    if (!is_command && !is_about_qkv) {
+      if (!is_option && !looks_like_file(first)) {
+        complain(
+            say({"unknown command '{0}', and no file of that name", "未知命令“{0}”，也没有这个文件"}, first),
+            did_you_mean_or_one_of(first, names), language);
+        return kBadUsage;
+      }
+      arguments.insert(arguments.begin(), "trace");
+    }
+    if (arguments.front() == "softmax") protect_negative_numbers(arguments);
+  }
+
+  try {
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    app.parse(reversed);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    return refuse(error, app, language);
+  }
+  for (const Command& command : commands) {
+    if (!command.app->parsed()) continue;
+    const std::vector<std::string> leftovers = command.app->remaining();
+    if (!leftovers.empty()) return refuse_leftovers(leftovers, *command.app, language);
+    return command.run();
+  }
+  std::fputs(app.help().c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+}  // namespace qkv
+
+int main(int argc, char** argv) {
+  try {
+    return qkv::main_of(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const std::exception& fault) {
+    std::fprintf(stderr, "qkv: a fault of qkv's own: %s\nplease report it, with the command and the file\n",
+                 fault.what());
+    return qkv::kOwnFault;
+  }
+}

@@ -1,0 +1,336 @@
+#include "cli/shared.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/suggest.h"
+#include "cli/language.h"
+#include "input/source.h"
+#include "methods/methods.h"
+#include "problem/keys.h"
+#include "render/text.h"
+
+namespace qkv {
+namespace {
+
+struct MatrixOption {
+  const char* option;
+  const char* section;
+};
+
+constexpr std::array<MatrixOption, 22> kMatrixOptions{{
+    {"--x", "X"},
+    {"--x-kv", "X_kv"},
+    {"--wq", "W_Q"},
+    {"--wk", "W_K"},
+    {"--wv", "W_V"},
+    {"--wo", "W_O"},
+    {"--w-qkv", "W_QKV"},
+    {"--bq", "b_Q"},
+    {"--bk", "b_K"},
+    {"--bv", "b_V"},
+    {"--bo", "b_O"},
+    {"--q", "Q"},
+    {"--k", "K"},
+    {"--v", "V"},
+    {"--scores-file", "scores"},
+    {"--mask-file", "mask"},
+    {"--bias-file", "bias"},
+    {"--wa", "W_a"},
+    {"--ua", "U_a"},
+    {"--va", "v_a"},
+    {"--ba", "b_a"},
+    {"--weights-file", "weights"},
+}};
+
+struct FormatName {
+  const char* name;
+  const char* extension;
+  Format format;
+};
+constexpr std::array<FormatName, 2> kFormats{
+    {{"text", ".txt", Format::text}, {"json", ".json", Format::json}}};
+
+struct DetailName {
+  const char* name;
+  Detail detail;
+};
+constexpr std::array<DetailName, 4> kDetails{{{"summary", Detail::summary},
+                                              {"steps", Detail::steps},
+                                              {"cells", Detail::cells},
+                                              {"full", Detail::full}}};
+
+template <class Table>
+std::vector<std::string> names_in(const Table& table) {
+  std::vector<std::string> names;
+  for (const auto& row : table) names.emplace_back(row.name);
+  return names;
+}
+
+template <class Table>
+std::string names_of(const Table& table) {
+  std::string names;
+  for (const auto& row : table) names += (names.empty() ? "" : " | ") + std::string(row.name);
+  return names;
+}
+
+void bad_value(const std::string& option, const std::string& value, const std::vector<std::string>& allowed,
+               Diagnostics& diagnostics) {
+  diagnostics.error("", say({"{0}: unknown value '{1}'", "{0}：无法识别的值“{1}”"}, option, value),
+                    did_you_mean_or_one_of(value, allowed));
+}
+
+std::string option_name(const Key& key) {
+  std::string name = key.name;
+  std::replace(name.begin(), name.end(), '_', '-');
+  return "--" + name;
+}
+
+std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> parts;
+  std::string part;
+  for (const char c : text + ",") {
+    if (c == ',' || c == ' ') {
+      if (!part.empty()) parts.push_back(std::move(part));
+      part.clear();
+    } else {
+      part += c;
+    }
+  }
+  return parts;
+}
+
+About about_of(const Problem& problem, const Diagnostics& diagnostics) {
+  About about;
+  about.title = problem.title;
+  about.source = problem.source;
+  about.file = problem.file;
+  about.settings = problem.settings;
+  about.tokens = problem.tokens;
+  about.first_index = problem.first_index;
+  about.mask_meaning = problem.mask_meaning;
+  const auto v = problem.same_as.find("V");
+  about.values_are_tokens = v != problem.same_as.end() && (v->second == "X" || v->second == "X_kv");
+  for (const Diagnostic& d : diagnostics.list()) {
+    if (d.severity == Severity::warning) about.warnings.push_back(d.message);
+  }
+  return about;
+}
+
+std::vector<Printed> printed_of(const Problem& problem) {
+  std::vector<Printed> printed;
+  for (const Expectation& e : problem.expected)
+    printed.push_back({e.step, e.printed.shape(), e.printed.cells});
+  return printed;
+}
+
+// A query by its label, or by its number, counted as the problem counts.
+std::optional<Index> find_row(const std::string& text, const About& about) {
+  const auto at = std::find(about.tokens.begin(), about.tokens.end(), text);
+  if (at != about.tokens.end()) return at - about.tokens.begin();
+  if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos)
+    return std::nullopt;
+  const Index number = std::stol(text) - about.first_index;
+  return number >= 0 && number < static_cast<Index>(about.tokens.size()) ? std::optional(number)
+                                                                         : std::nullopt;
+}
+
+void check_steps(const std::vector<std::string>& steps, const Plan& plan, Diagnostics& diagnostics) {
+  std::vector<std::string> ids;
+  for (const Node& node : plan.nodes) ids.push_back(node.id);
+  for (const std::string& step : steps) {
+    if (std::find(ids.begin(), ids.end(), step) != ids.end()) continue;
+    diagnostics.error(
+        "", say({"--steps: this problem has no step '{0}'", "--steps：这道题没有名为“{0}”的步骤"}, step),
+        did_you_mean_or_one_of(step, ids));
+  }
+}
+
+}  // namespace
+
+void add_problem_options(CLI::App& app, SharedOptions& options, Language language) {
+  app.add_option("FILE", options.file,
+                 Text{"problem file; - is standard input", "题目文件；- 表示标准输入"}.in(language));
+  for (const MatrixOption& m : kMatrixOptions) {
+    app.add_option_function<std::string>(
+           m.option, [&options, &m](const std::string& file) { options.matrix_files[m.section] = file; },
+           say({"matrix file for [{0}]", "[{0}] 的矩阵文件"}, m.section).in(language))
+        ->type_name("FILE")
+        ->group(Text{"Matrices", "矩阵"}.in(language));
+  }
+  for (const Key& key : keys()) {
+    if (!key.as_option) continue;
+    const std::string name = key.name;
+    const std::string flags = name == "decimals" ? "-p,--decimals" : option_name(key);
+    app.add_option_function<std::string>(
+           flags, [&options, name](const std::string& value) { options.settings[name] = value; },
+           key.meaning.in(language))
+        ->type_name(key.values)
+        ->group(Text{"Settings, as in the file", "设置（与文件中的同名）"}.in(language));
+  }
+}
+
+void add_telling_options(CLI::App& app, SharedOptions& options, Language language) {
+  app.add_option("--detail", options.detail,
+                 Text{"how much is shown: the result, the main steps, every cell's arithmetic, the softmax "
+                      "line by line too",
+                      "显示多少：只看结果 | 主要步骤 | 每个单元格的算式 | 再加上 softmax 的每一行"}
+                     .in(language))
+      ->type_name(names_of(kDetails));
+  app.add_option(
+         "--steps", options.steps,
+         Text{"only these steps, e.g. scores,weights", "只看这些步骤，例如 scores,weights"}.in(language))
+      ->type_name("LIST");
+  app.add_option("--row", options.row,
+                 Text{"only this query: its label or number", "只看这个查询：标签或序号"}.in(language))
+      ->type_name("R");
+  app.add_flag("--only-output", options.only_output, Text{"the result alone", "只输出结果"}.in(language));
+}
+
+void add_format_option(CLI::App& app, SharedOptions& options, Language language) {
+  app.add_option(
+         "-f,--format", options.format,
+         Text{"form of the output; guessed from -o name.json", "输出格式；可由 -o 的扩展名推断"}.in(language))
+      ->type_name(names_of(kFormats));
+}
+
+void add_output_options(CLI::App& app, SharedOptions& options, Language language) {
+  app.add_option(
+         "-o,--output", options.output,
+         Text{"write to this file, whole or not at all", "写入文件：要么完整写入，要么不动"}.in(language))
+      ->type_name("FILE");
+  app.add_option("--color", options.color, Text{"colour", "颜色"}.in(language))
+      ->type_name("auto | always | never");
+  app.add_flag(
+      "--ascii", options.ascii,
+      Text{"nothing but ASCII in what qkv writes itself", "qkv 自己写的内容只用 ASCII"}.in(language));
+  app.add_option("--lang", options.lang, Text{"language", "语言"}.in(language))->type_name("auto | en | zh");
+  app.add_flag("-q,--quiet", options.is_quiet,
+               Text{"no warnings and notes", "不显示警告和说明"}.in(language));
+  app.add_flag("-v,--verbose", options.is_verbose, Text{"say what was read", "说明读到了什么"}.in(language));
+}
+
+std::optional<Presentation> presentation_of(const SharedOptions& options, Diagnostics& diagnostics) {
+  Presentation p;
+  const auto language = language_named(options.lang);
+  if (!language) bad_value("--lang", options.lang, {"auto", "en", "zh"}, diagnostics);
+  p.language = language.value_or(Language::en);
+  if (options.ascii && p.language == Language::zh) {
+    if (options.lang == "zh") {
+      diagnostics.error("", say({"--ascii and --lang zh exclude each other: Chinese is not ASCII",
+                                 "--ascii 与 --lang zh 不能同时使用：中文不是 ASCII"}));
+    }
+    p.language = Language::en;
+  }
+  if (options.color == "always") {
+    p.color = ColorChoice::always;
+  } else if (options.color == "never") {
+    p.color = ColorChoice::never;
+  } else if (options.color != "auto") {
+    bad_value("--color", options.color, {"auto", "always", "never"}, diagnostics);
+  }
+  const auto detail = std::find_if(kDetails.begin(), kDetails.end(),
+                                   [&](const DetailName& d) { return options.detail == d.name; });
+  if (detail == kDetails.end()) {
+    bad_value("--detail", options.detail, names_in(kDetails), diagnostics);
+  } else {
+    p.detail = detail->detail;
+  }
+  if (!options.format.empty()) {
+    const auto format = std::find_if(kFormats.begin(), kFormats.end(),
+                                     [&](const FormatName& f) { return options.format == f.name; });
+    if (format == kFormats.end()) {
+      bad_value("--format", options.format, names_in(kFormats), diagnostics);
+    } else {
+      p.format = format->format;
+    }
+  } else {
+    for (const FormatName& f : kFormats) {
+      if (options.output.ends_with(f.extension)) p.format = f.format;
+    }
+  }
+  if (diagnostics.has_errors()) return std::nullopt;
+  return p;
+}
+
+std::optional<Worked> work_out(const SharedOptions& options, const Presentation& presentation,
+                               Diagnostics& diagnostics) {
+  ProblemInput input;
+  std::vector<std::string> files;
+  if (!options.file.empty()) {
+    input.file = read_source(options.file, diagnostics);
+    files.push_back(options.file);
+  } else if (options.matrix_files.empty()) {
+    diagnostics.error("", say({"no problem file was given", "没有给出题目文件"}),
+                      say({"try: qkv trace FILE, or --q FILE --k FILE --v FILE",
+                           "用法：qkv trace FILE，或 --q FILE --k FILE --v FILE"}));
+  }
+  for (const auto& [section, file] : options.matrix_files) {
+    if (SourcePtr source = read_source(file, diagnostics))
+      input.matrices.emplace_back(section, std::move(source));
+    files.push_back(file);
+  }
+  if (std::count(files.begin(), files.end(), "-") > 1) {
+    diagnostics.error("", say({"standard input (-) can be read only once", "标准输入（-）只能读一次"}));
+  }
+  for (const auto& setting : options.settings) input.settings.push_back(setting);
+  if (diagnostics.has_errors()) return std::nullopt;
+
+  auto problem = read_problem(input, diagnostics);
+  if (!problem) return std::nullopt;
+
+  Worked worked;
+  worked.about = about_of(*problem, diagnostics);
+  worked.telling = {.detail = presentation.detail,
+                    .decimals = problem->decimals,
+                    .language = presentation.language,
+                    .steps = split_list(options.steps),
+                    .row = std::nullopt,
+                    .only_output = options.only_output};
+  const std::vector<Printed> printed = printed_of(*problem);
+  Plan plan = plan_of(*problem);
+  check_steps(worked.telling.steps, plan, diagnostics);
+  if (!options.row.empty()) {
+    worked.telling.row = find_row(options.row, worked.about);
+    if (!worked.telling.row) {
+      std::string all;
+      for (const std::string& token : worked.about.tokens) all += (all.empty() ? "" : " ") + token;
+      diagnostics.error("",
+                        say({"--row: there is no query '{0}'", "--row：没有名为“{0}”的查询"}, options.row),
+                        say({"the queries are: {0}", "查询有：{0}"}, all));
+    }
+  }
+  if (diagnostics.has_errors()) return std::nullopt;
+
+  const RunOptions run_options{.decimals = problem->decimals,
+                               .rounds_each_step = problem->round == Rounding::paper,
+                               .also = decimals_written(plan, printed)};
+  worked.trace = run(std::move(plan), run_options);
+  worked.comparisons = compare(worked.trace, printed);
+  worked.problem = std::move(*problem);
+  worked.input_files = std::move(files);
+  return worked;
+}
+
+void write_text(const Report& report, const SharedOptions& options, const Presentation& presentation,
+                const std::vector<std::string>& inputs, Diagnostics& diagnostics) {
+  const bool goes_to_file = !options.output.empty() && options.output != "-";
+  const TextStyle style{.color = !goes_to_file && wants_color(presentation.color, STDOUT_FILENO),
+                        .ascii = options.ascii};
+  write_output(options.output, render_text(report, style), inputs, diagnostics);
+}
+
+int finish(const SharedOptions& options, const Diagnostics& diagnostics) {
+  DiagnosticStyle style;
+  style.language = language_named(options.lang).value_or(language_of_environment());
+  if (options.ascii) style.language = Language::en;
+  style.is_quiet = options.is_quiet;
+  if (options.color == "always") style.color = ColorChoice::always;
+  if (options.color == "never") style.color = ColorChoice::never;
+  print_diagnostics(diagnostics, style);
+  return diagnostics.has_errors() ? 2 : 0;
+}
+
+}  // namespace qkv

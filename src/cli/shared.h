@@ -1,0 +1,88 @@
+// The options that several commands share, read once into one struct.
+//
+// A setting has one row in problem/keys: it is a key of the problem file and an option here.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "cli/output.h"
+#include "problem/read_problem.h"
+#include "report/narrate.h"
+
+namespace qkv {
+
+enum class Format { text, json };
+
+struct SharedOptions {
+  std::string file;
+  std::map<std::string, std::string> matrix_files;  // by section name
+  std::map<std::string, std::string> settings;      // by key
+  std::string steps;
+  std::string row;
+  std::string detail = "steps";
+  std::string format;
+  std::string output;
+  std::string color = "auto";
+  std::string lang = "auto";
+  bool only_output = false;
+  bool ascii = false;
+  bool is_quiet = false;
+  bool is_verbose = false;
+};
+
+// FILE, the matrix files and the settings.
+void add_problem_options(CLI::App& app, SharedOptions& options, Language language);
+// --steps --row --detail --only-output.
+void add_telling_options(CLI::App& app, SharedOptions& options, Language language);
+// --format, for commands that have more than one.
+void add_format_option(CLI::App& app, SharedOptions& options, Language language);
+// --output --color --ascii --lang -q -v.
+void add_output_options(CLI::App& app, SharedOptions& options, Language language);
+
+// A command's view of its problem: read, planned, run and compared with what a text prints.
+struct Worked {
+  Problem problem;
+  Trace trace;
+  About about;
+  std::vector<Comparison> comparisons;
+  Telling telling;
+  std::vector<std::string> input_files;
+};
+
+// Checks the options that are not about the problem itself.
+struct Presentation {
+  Language language = Language::en;
+  ColorChoice color = ColorChoice::automatic;
+  Format format = Format::text;
+  Detail detail = Detail::steps;
+};
+std::optional<Presentation> presentation_of(const SharedOptions& options, Diagnostics& diagnostics);
+
+std::optional<Worked> work_out(const SharedOptions& options, const Presentation& presentation,
+                               Diagnostics& diagnostics);
+
+// Writes a report as text, to --output or standard output.
+void write_text(const Report& report, const SharedOptions& options, const Presentation& presentation,
+                const std::vector<std::string>& inputs, Diagnostics& diagnostics);
+
+// 0, or 2 when the diagnostics hold an error; prints them.
+int finish(const SharedOptions& options, const Diagnostics& diagnostics);
+
+// The commands, each in a file of its own: an options struct, a setup, a run.
+struct Command {
+  CLI::App* app;
+  std::function<int()> run;  // the exit status
+};
+Command setup_trace(CLI::App& app, Language language);
+Command setup_explain(CLI::App& app, Language language);
+Command setup_softmax(CLI::App& app, Language language);
+
+}  // namespace qkv

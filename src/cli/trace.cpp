@@ -1,0 +1,52 @@
+// qkv trace FILE: every step, in order.
+
+#include "cli/shared.h"
+#include "render/json.h"
+
+namespace qkv {
+namespace {
+
+void tell_what_was_read(const Worked& worked, Diagnostics& diagnostics) {
+  for (const auto& [name, given] : worked.problem.given) {
+    if (!given.source) continue;
+    diagnostics.note(given.source, given.span,
+                     say({"[{0}] is {1}×{2}", "[{0}] 是 {1}×{2}"}, name, given.rows, given.cols));
+  }
+}
+
+int run_trace(const SharedOptions& options) {
+  Diagnostics diagnostics;
+  const auto presentation = presentation_of(options, diagnostics);
+  if (!presentation) return finish(options, diagnostics);
+  const auto worked = work_out(options, *presentation, diagnostics);
+  if (!worked) return finish(options, diagnostics);
+  if (options.is_verbose) tell_what_was_read(*worked, diagnostics);
+
+  switch (presentation->format) {
+    case Format::json:
+      write_output(options.output,
+                   render_json(worked->trace, worked->about, worked->comparisons, worked->telling),
+                   worked->input_files, diagnostics);
+      break;
+    case Format::text:
+      write_text(narrate(worked->trace, worked->about, worked->comparisons, worked->telling), options,
+                 *presentation, worked->input_files, diagnostics);
+      break;
+  }
+  return finish(options, diagnostics);
+}
+
+}  // namespace
+
+Command setup_trace(CLI::App& app, Language language) {
+  CLI::App* command = app.add_subcommand(
+      "trace", Text{"every step of a problem, in order", "按顺序显示一道题的每一步"}.in(language));
+  const auto options = std::make_shared<SharedOptions>();
+  add_problem_options(*command, *options, language);
+  add_telling_options(*command, *options, language);
+  add_format_option(*command, *options, language);
+  add_output_options(*command, *options, language);
+  return {command, [options] { return run_trace(*options); }};
+}
+
+}  // namespace qkv
