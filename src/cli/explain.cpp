@@ -39,6 +39,7 @@ Command setup_explain(CLI::App& app, Language language) {
                    Text{"the cell, e.g. 'output[t1,1]' or 'weights[t3,t2]'",
                         "单元格，例如 'output[t1,1]' 或 'weights[t3,t2]'"}
                        .in(language))
+      ->type_name("")
       ->required();
   add_output_options(*command, *options, language);
   return {command, [options] { return run_explain(*options); }};

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -103,6 +104,13 @@ int main_of(std::vector<std::string> arguments) {
                        Text{"version", "版本"}.in(language));
   app.set_help_flag("-h,--help", Text{"this help", "显示帮助"}.in(language));
   app.require_subcommand(0, 1);
+  const auto formatter = std::make_shared<CLI::Formatter>();
+  formatter->label("Usage", Text{"Usage", "用法"}.in(language));
+  formatter->label("OPTIONS", Text{"OPTIONS", "选项"}.in(language));
+  formatter->label("SUBCOMMAND", Text{"COMMAND", "命令"}.in(language));
+  formatter->label("SUBCOMMANDS", Text{"COMMANDS", "命令"}.in(language));
+  formatter->label("Positionals", Text{"Arguments", "参数"}.in(language));
+  app.formatter(formatter);
   std::vector<Command> commands{setup_trace(app, language), setup_explain(app, language),
                                 setup_softmax(app, language)};
   std::vector<std::string> names;
@@ -139,7 +147,8 @@ int main_of(std::vector<std::string> arguments) {
   }
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;
-    const std::vector<std::string> leftovers = command.app->remaining();
+    std::vector<std::string> leftovers = command.app->remaining();
+    std::erase(leftovers, "--");  // "no options from here on"
     if (!leftovers.empty()) return refuse_leftovers(leftovers, *command.app, language);
     return command.run();
   }

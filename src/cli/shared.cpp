@@ -82,12 +82,6 @@ void bad_value(const std::string& option, const std::string& value, const std::v
                     did_you_mean_or_one_of(value, allowed));
 }
 
-std::string option_name(const Key& key) {
-  std::string name = key.name;
-  std::replace(name.begin(), name.end(), '_', '-');
-  return "--" + name;
-}
-
 std::vector<std::string> split_list(const std::string& text) {
   std::vector<std::string> parts;
   std::string part;
@@ -152,7 +146,8 @@ void check_steps(const std::vector<std::string>& steps, const Plan& plan, Diagno
 
 void add_problem_options(CLI::App& app, SharedOptions& options, Language language) {
   app.add_option("FILE", options.file,
-                 Text{"problem file; - is standard input", "题目文件；- 表示标准输入"}.in(language));
+                 Text{"problem file; - is standard input", "题目文件；- 表示标准输入"}.in(language))
+      ->type_name("");
   for (const MatrixOption& m : kMatrixOptions) {
     app.add_option_function<std::string>(
            m.option, [&options, &m](const std::string& file) { options.matrix_files[m.section] = file; },
@@ -163,12 +158,14 @@ void add_problem_options(CLI::App& app, SharedOptions& options, Language languag
   for (const Key& key : keys()) {
     if (!key.as_option) continue;
     const std::string name = key.name;
-    const std::string flags = name == "decimals" ? "-p,--decimals" : option_name(key);
+    const std::string flags = name == "decimals" ? "-p," + option_of(key) : option_of(key);
     app.add_option_function<std::string>(
            flags, [&options, name](const std::string& value) { options.settings[name] = value; },
            key.meaning.in(language))
         ->type_name(key.values)
-        ->group(Text{"Settings, as in the file", "设置（与文件中的同名）"}.in(language));
+        // Help names what this version can do; the others are understood and refused with a reason.
+        ->group(key.is_available ? Text{"Settings, as in the file", "设置（与文件中的同名）"}.in(language)
+                                 : "");
   }
 }
 

@@ -46,6 +46,7 @@ Command setup_softmax(CLI::App& app, Language language) {
   command
       ->add_option("NUMBERS", options->numbers,
                    Text{"the scores, e.g. \"8 16 24\"", "分数，例如 \"8 16 24\""}.in(language))
+      ->type_name("")
       ->required();
   command
       ->add_option("-p,--decimals", options->decimals,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <string_view>
 #include <utility>
 
@@ -14,9 +15,9 @@ constexpr std::string_view kIndent = "    ";
 constexpr std::string_view kGap = "  ";
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 21> kAsciiSigns{{
-    {"√", "sqrt "}, {"·", "*"},     {"×", "x"},     {"−", "-"},  {"∞", "inf"}, {"ᵀ", "^T"}, {"Σ", "sum"},
-    {"→", "->"},    {"≈", "~"},     {"≤", "<="},    {"≥", ">="}, {"…", "..."}, {"±", "+-"}, {"÷", "/"},
-    {"├─ ", "|- "}, {"└─ ", "`- "}, {"│  ", "|  "}, {"“", "\""}, {"”", "\""},  {"’", "'"},  {"—", "-"},
+    {"√(", "sqrt("}, {"·", "*"},     {"×", "x"},     {"−", "-"},  {"∞", "inf"}, {"ᵀ", "^T"}, {"Σ", "sum"},
+    {"→", "->"},     {"≈", "~"},     {"≤", "<="},    {"≥", ">="}, {"…", "..."}, {"±", "+-"}, {"÷", "/"},
+    {"├─ ", "|- "},  {"└─ ", "`- "}, {"│  ", "|  "}, {"“", "\""}, {"”", "\""},  {"’", "'"},  {"—", "-"},
 }};
 
 enum class Ink { plain, bold, faint, good, note, warning };
@@ -97,6 +98,13 @@ class TextRenderer {
   }
 
   void show(const Paragraph& paragraph) {
+    if (paragraph.tone == Tone::warning) {
+      // Not part of the step it happens to follow.
+      out_ += "\n";
+      after_table_ = false;
+      line(inked("warning: " + text(label(paragraph.text)), Ink::warning));
+      return;
+    }
     begin_line();
     line((indents_ ? std::string(kIndent) : "") + inked(text(label(paragraph.text)), ink_of(paragraph.tone)));
   }
@@ -210,7 +218,17 @@ std::string in_ascii(const std::string& raw) {
     const auto sign = std::find_if(kAsciiSigns.begin(), kAsciiSigns.end(), [&](const auto& s) {
       return raw.compare(i, s.first.size(), s.first) == 0;
     });
-    if (sign != kAsciiSigns.end()) {
+    constexpr std::string_view kRoot = "√";
+    if (sign == kAsciiSigns.end() && raw.compare(i, kRoot.size(), kRoot) == 0) {
+      // √2 and √d_k get the brackets that the sign made unnecessary.
+      i += kRoot.size();
+      std::string under;
+      while (i < raw.size() &&
+             (std::isalnum(static_cast<unsigned char>(raw[i])) || raw[i] == '_' || raw[i] == '.')) {
+        under += raw[i++];
+      }
+      out += "sqrt(" + under + ")";
+    } else if (sign != kAsciiSigns.end()) {
       out += sign->second;
       i += sign->first.size();
     } else {

@@ -46,7 +46,7 @@ class Narrator {
     if (!about_.source.empty()) paragraph(say({"Source: {0}", "出处：{0}"}, about_.source), Tone::faint);
     std::string settings;
     for (const auto& [key, value] : about_.settings) {
-      settings += (settings.empty() ? "" : " · ") + key + " = " + value;
+      settings += (settings.empty() ? "" : "; ") + key + " = " + value;
     }
     if (!settings.empty()) add(Paragraph{settings, Tone::faint});
     if (!about_.mask_meaning.empty())
@@ -67,11 +67,15 @@ class Narrator {
   // Only then do numbers before the headings mean something.
   bool tells_all() const { return telling_.steps.empty() && telling_.detail != Detail::summary; }
 
+  // By --steps, or by saying nothing.
+  bool is_asked_for(const std::string& id) const {
+    return telling_.steps.empty() ||
+           std::find(telling_.steps.begin(), telling_.steps.end(), id) != telling_.steps.end();
+  }
+
   bool is_shown(NodeId id) const {
     const Node& node = plan_[id];
-    if (!telling_.steps.empty()) {
-      return std::find(telling_.steps.begin(), telling_.steps.end(), node.id) != telling_.steps.end();
-    }
+    if (!telling_.steps.empty()) return is_asked_for(node.id);
     switch (telling_.detail) {
       case Detail::summary:
         return id == plan_.last_step();
@@ -279,7 +283,8 @@ class Narrator {
 
   // ---- printed numbers ----
 
-  void compared(const std::vector<Comparison>& comparisons) {
+  void compared(std::vector<Comparison> comparisons) {
+    std::erase_if(comparisons, [this](const Comparison& c) { return !is_asked_for(c.step); });
     if (comparisons.empty()) return;
     add(Heading{0, in(say({"Compared with the printed numbers", "与文中印出的数字比较"})), ""});
     for (const Comparison& c : comparisons) {
