@@ -30,6 +30,7 @@ struct ProjectionOps {
 
 struct RoleOps {
   const Op& given;
+  const Op& same;
   ProjectionOps projection;
 };
 
@@ -121,7 +122,7 @@ class Attention {
   NodeId make_role_matrix(const std::string& name, const std::string& from,
                           const std::vector<std::string>& rows, const RoleOps& ops) {
     if (const auto same = problem_.same_as.find(name); same != problem_.same_as.end()) {
-      return builder_.step(name, ops::same_matrix, {matrix_named(same->second)}, {}, {.rows = rows});
+      return builder_.step(name, ops.same, {matrix_named(same->second)}, {}, {.rows = rows});
     }
     if (problem_.has(name)) return given_matrix(name, ops.given, rows);
     const NodeId x = made_[from] = tokens_matrix(from);
@@ -149,22 +150,25 @@ class Attention {
   std::string keys_come_from() const { return problem_.has("X_kv") ? "X_kv" : "X"; }
 
   NodeId queries() {
-    return role_matrix(
-        "Q", "X", problem_.tokens,
-        {ops::given_q, {ops::project_q, ops::project_q_biased, ops::linear_q, ops::linear_q_biased}});
+    return role_matrix("Q", "X", problem_.tokens,
+                       {ops::given_q,
+                        ops::same_q,
+                        {ops::project_q, ops::project_q_biased, ops::linear_q, ops::linear_q_biased}});
   }
   NodeId keys() {
-    return role_matrix(
-        "K", keys_come_from(), problem_.kv_tokens,
-        {ops::given_k, {ops::project_k, ops::project_k_biased, ops::linear_k, ops::linear_k_biased}});
+    return role_matrix("K", keys_come_from(), problem_.kv_tokens,
+                       {ops::given_k,
+                        ops::same_k,
+                        {ops::project_k, ops::project_k_biased, ops::linear_k, ops::linear_k_biased}});
   }
 
   NodeId values() {
     if (const auto made = find("V")) return *made;
     if (problem_.same_as.contains("V") || !problem_.has("V")) {
-      return role_matrix(
-          "V", keys_come_from(), problem_.kv_tokens,
-          {ops::given_v, {ops::project_v, ops::project_v_biased, ops::linear_v, ops::linear_v_biased}});
+      return role_matrix("V", keys_come_from(), problem_.kv_tokens,
+                         {ops::given_v,
+                          ops::same_v,
+                          {ops::project_v, ops::project_v_biased, ops::linear_v, ops::linear_v_biased}});
     }
     const Given& given = problem_["V"];
     SymbolicMatrix v = with_named_columns(given, problem_.has("b_O"));

@@ -19,6 +19,20 @@ constexpr Op given(Text title, Text why) {
   };
 }
 
+constexpr Op same(Text title, Text why) {
+  return {
+      .name = "same",
+      .title = title,
+      .why = why,
+      .formula = "#1",
+      .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) -> MatrixOf<T> {
+        return in[0];
+      }>(),
+      .shape = same_shape,
+      .cell = [](const CellQuestion& q) { return Expression{Term(0, q.row, q.col)}; },
+  };
+}
+
 }  // namespace
 
 const Op given_tokens =
@@ -54,17 +68,13 @@ const Op parameter{
     .cell = nothing_to_say,
 };
 
-const Op same_matrix{
-    .name = "same",
-    .title = {"The same matrix", "同一个矩阵"},
-    .why = {"The problem uses one matrix in both roles.", "题目让同一个矩阵担任两种角色。"},
-    .formula = "#1",
-    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) -> MatrixOf<T> {
-      return in[0];
-    }>(),
-    .shape = same_shape,
-    .cell = [](const CellQuestion& q) { return Expression{Term(0, q.row, q.col)}; },
-};
+const Op same_q = same({"Queries", "查询"}, {"What each token is looking for; here simply the same matrix.",
+                                             "每个 token “我要找什么”；这里直接用同一个矩阵。"});
+const Op same_k = same({"Keys", "键"}, {"How each token can be found; here simply the same matrix.",
+                                        "每个 token “我能被怎样找到”；这里直接用同一个矩阵。"});
+const Op same_v =
+    same({"Values", "值"}, {"What each token hands over once it has been found; here simply the same matrix.",
+                            "每个 token “被找到时我交出什么”；这里直接用同一个矩阵。"});
 
 const Op mask_matrix{
     .name = "mask",

@@ -96,11 +96,16 @@ class Narrator {
     if (node.role != Role::given) add(Paragraph{why(node), Tone::plain});
     add(Formula{node.id, tex_formula(plan_, id, is_brief()), plain_formula(plan_, id, is_brief()),
                 formula_with_shapes(plan_, id, is_brief())});
-    add(table(id));
+    if (shows_table(id)) add(table(id));
     remarks(id);
     const bool has_arithmetic = telling_.detail == Detail::cells || telling_.detail == Detail::full;
     const bool is_computed = node.given.empty() && origin(plan_, id) == id;
     if (has_arithmetic && is_computed) add(working(id));
+  }
+
+  // K = Q: the numbers have just been shown, and are shown again only to who asks.
+  bool shows_table(NodeId id) const {
+    return origin(plan_, id) == id || !tells_all() || telling_.detail == Detail::full || telling_.row;
   }
 
   // "[4] Scores", "[4] 分数（打分） scores": the id is what --steps and explain want to hear.
