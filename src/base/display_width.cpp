@@ -84,6 +84,20 @@ std::string visible(std::string_view text) {
   return result;
 }
 
+std::string quotable(std::string_view text) {
+  constexpr int kWidest = 60;
+  std::string result;
+  for (int width = 0; !text.empty();) {
+    const std::size_t length = first_code_point(text).length;
+    const std::string next = visible(text.substr(0, length));
+    width += column_width(next);
+    if (width > kWidest) return result + "…";
+    result += next;
+    text.remove_prefix(length);
+  }
+  return result;
+}
+
 std::string fill_left(std::string_view text, int width) { return spaces_up_to(text, width).append(text); }
 
 std::string fill_right(std::string_view text, int width) {

@@ -29,6 +29,9 @@ int column_width(std::string_view text);
 // The text with control characters (C0, DEL, C1), line separators and bidi controls spelt out.
 std::string visible(std::string_view text);
 
+// The same, cut with "…" after 60 columns: for a word quoted in a message.
+std::string quotable(std::string_view text);
+
 // The text filled up with spaces to `width` columns; a wider text stays as it is.
 std::string fill_left(std::string_view text, int width);   // right-aligned
 std::string fill_right(std::string_view text, int width);  // left-aligned

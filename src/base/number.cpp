@@ -144,7 +144,7 @@ class NumberParser {
 
   // Points at the character when it explains the mistake, else at the whole word.
   std::nullopt_t not_a_number(std::size_t at) {
-    Said message = say({"'{0}' is not a number", "“{0}”不是数字"}, visible(text_));
+    Said message = say({"'{0}' is not a number", "“{0}”不是数字"}, quotable(text_));
     Said hint = hint_for_character(text_.substr(at));
     if (hint.empty()) return fail(0, text_.size(), std::move(message), hint_for_word(text_));
     return fail(at, first_code_point(text_.substr(at)).length, std::move(message), std::move(hint));
@@ -154,7 +154,7 @@ class NumberParser {
     return fail(
         0, text_.size(),
         say({"'{0}' is too large: a double ends at about 1.8e308", "“{0}”太大：双精度数最大约为 1.8e308"},
-            text_));
+            quotable(text_)));
   }
 
   // number = [sign] factor { ("*" | "/") factor } [ "%" ]
@@ -181,25 +181,26 @@ class NumberParser {
 
   bool combine(Value& left, const Value& right, std::size_t op) {
     if (left.is_infinite || right.is_infinite) return infinity_inside();
+    if (!is_in_range(left) || !is_in_range(right)) return false;
     left.is_decimal = false;
     if (text_[op] == '*') {
       left.value *= right.value;
       left.is_zero = left.is_zero || right.is_zero;
     } else {
       if (right.is_zero) {
-        fail(op, at_ - op, say({"division by zero in '{0}'", "“{0}”中除数为零"}, text_));
+        fail(op, at_ - op, say({"division by zero in '{0}'", "“{0}”中除数为零"}, quotable(text_)));
         return false;
       }
       left.value /= right.value;
     }
-    return is_in_range(left) && is_in_range(right);
+    return is_in_range(left);
   }
 
   bool infinity_inside() {
     fail(0, text_.size(),
          say({"infinity stands alone, not inside an expression such as '{0}'",
               "无穷大只能单独写，不能出现在“{0}”这样的式子里"},
-             text_));
+             quotable(text_)));
     return false;
   }
 
@@ -211,7 +212,8 @@ class NumberParser {
     }
     if (!value.is_zero && std::abs(value.value) < std::numeric_limits<double>::min()) {
       fail(0, text_.size(),
-           say({"a part of '{0}' is too small to calculate with", "“{0}”中有一部分太小，无法计算"}, text_));
+           say({"a part of '{0}' is too small to calculate with", "“{0}”中有一部分太小，无法计算"},
+               quotable(text_)));
       return false;
     }
     return true;
@@ -261,7 +263,7 @@ class NumberParser {
     ++at_;
     if (inside->value < 0) {
       return fail(begin, at_ - begin,
-                  say({"the root of a negative number: '{0}'", "负数没有平方根：“{0}”"}, text_));
+                  say({"the root of a negative number: '{0}'", "负数没有平方根：“{0}”"}, quotable(text_)));
     }
     Value value{.value = std::sqrt(inside->value), .is_zero = inside->is_zero};
     if (!is_in_range(value)) return std::nullopt;
@@ -284,7 +286,7 @@ class NumberParser {
       }
       ++at_;
     }
-    if (digits == 0) return not_a_number(at_ > begin && at_ == text_.size() ? begin : at_);
+    if (digits == 0) return not_a_number(at_);
     Value value{.is_zero = is_zero,
                 .is_decimal = true,
                 .decimals = static_cast<int>(decimals),
@@ -301,7 +303,7 @@ class NumberParser {
     const bool is_negative = peek() == '-';
     if (peek() == '-' || peek() == '+') ++at_;
     if (!is_digit(peek())) {
-      fail(begin, 1, say({"'{0}' is not a number", "“{0}”不是数字"}, visible(text_)),
+      fail(begin, 1, say({"'{0}' is not a number", "“{0}”不是数字"}, quotable(text_)),
            say({"an exponent needs digits, as in 1e-3", "指数部分要有数字，如 1e-3"}));
       return false;
     }
@@ -310,7 +312,8 @@ class NumberParser {
       if (size <= kLargestExponent) size = size * 10 + (peek() - '0');
     }
     if (size > kLargestExponent) {
-      fail(begin, at_ - begin, say({"the exponent of '{0}' is out of range", "“{0}”的指数超出范围"}, text_));
+      fail(begin, at_ - begin,
+           say({"the exponent of '{0}' is out of range", "“{0}”的指数超出范围"}, quotable(text_)));
       return false;
     }
     value.exponent = is_negative ? -size : size;
@@ -333,7 +336,7 @@ Number whole_number(long value) {
 }
 
 NumberError not_a_number(std::string_view word) {
-  return {0, word.size(), say({"'{0}' is not a number", "“{0}”不是数字"}, visible(word)),
+  return {0, word.size(), say({"'{0}' is not a number", "“{0}”不是数字"}, quotable(word)),
           hint_for_word(word)};
 }
 
@@ -349,10 +352,11 @@ std::optional<Number> parse_number(std::string_view text, NumberError& error) {
   if (text == "_") return Number{.kind = Number::Kind::blank, .text = "_"};
   const std::string lower = in_lower_case(text);
   if (lower == "nan" || lower == "-nan" || lower == "+nan") {
-    error = {0,
-             text.size(),
-             say({"'{0}' (not a number) cannot be calculated with", "“{0}”（非数）不能参与计算"}, text),
-             {}};
+    error = {
+        0,
+        text.size(),
+        say({"'{0}' (not a number) cannot be calculated with", "“{0}”（非数）不能参与计算"}, quotable(text)),
+        {}};
     return std::nullopt;
   }
   if (is_name(text) && lower != "inf") {

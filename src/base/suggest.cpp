@@ -55,7 +55,7 @@ Said did_you_mean(std::string_view word, const std::vector<std::string_view>& ca
 }
 
 Said did_you_mean_or_one_of(std::string_view word, const std::vector<std::string>& candidates) {
-  const Said near = did_you_mean(word, {candidates.begin(), candidates.end()});
+  Said near = did_you_mean(word, {candidates.begin(), candidates.end()});
   if (!near.empty()) return near;
   std::string all;
   for (const std::string& candidate : candidates) all += (all.empty() ? "" : " | ") + candidate;

@@ -17,7 +17,13 @@
 namespace qkv {
 namespace {
 
-constexpr int kMostFaults = 20;  // told of one matrix; the rest is likely of the same kind
+constexpr std::size_t kLongestWord = 4000;  // bytes
+constexpr int kMostFaults = 20;             // told of one matrix; the rest is likely of the same kind
+
+// "3 numbers"
+Said numbers(std::size_t count) {
+  return count == 1 ? say({"1 number", "1 个数"}) : say({"{0} numbers", "{0} 个数"}, count);
+}
 
 enum class Label { none, marked, before_bracket };
 
@@ -42,7 +48,7 @@ class MatrixReader {
   std::optional<MatrixText> read() {
     commas_are_decimal_ = guess_decimal_comma();
     read_words();
-    if (is_too_large_) return std::nullopt;
+    if (is_hopeless()) return std::nullopt;
     if (rows_.empty()) {
       if (faults_ == 0) no_rows();
       return std::nullopt;
@@ -57,6 +63,7 @@ class MatrixReader {
     result_.cols = static_cast<Index>(width(rows_[0]));
     read_cells();
     result_.has_faults = faults_ > 0;
+    suspect_labels();
     return std::move(result_);
   }
 
@@ -64,8 +71,8 @@ class MatrixReader {
   std::string_view written(Span span) const { return text_.substr(span.begin, span.end - span.begin); }
 
   void error(Span span, Said message, Said hint = {}) {
+    if (is_hopeless()) return;
     ++faults_;
-    if (faults_ > kMostFaults) return;
     diagnostics_.error(place_.source, span, std::move(message), std::move(hint));
     if (faults_ == kMostFaults) {
       diagnostics_.error(
@@ -82,6 +89,9 @@ class MatrixReader {
       diagnostics_.error(place_.source->name, say({"no numbers in this file", "文件里没有数"}));
     }
   }
+
+  // Reading on would only say the same again.
+  bool is_hopeless() const { return is_too_large_ || faults_ >= kMostFaults; }
 
   template <class Do>
   void each_line(Do&& take) const {
@@ -159,7 +169,7 @@ class MatrixReader {
           assignment && is_plain_name(written(assignment->name))) {
         if (!begins_pasted_matrix(text_.substr(0, line.content.end), *assignment)) {
           misplaced_setting(*assignment);
-          return true;
+          return !is_hopeless();
         }
         begin = assignment->value.begin;
       } else if (place_.within == Within::matrix_file) {
@@ -167,34 +177,29 @@ class MatrixReader {
           error(header->span,
                 say({"a matrix file holds rows only, but here begins the section {0}",
                      "矩阵文件只含数据行，而这里是小节 {0} 的开头"},
-                    visible(written(header->span))),
+                    quotable(written(header->span))),
                 say({"give a problem file as FILE, without an option",
                      "题目文件请直接作为 FILE 给出，不要放在选项里"}));
           return false;
         }
       }
       read_line(begin + call_length(written({begin, line.content.end})), line.content.end);
-      return !is_too_large_;
+      return !is_hopeless();
     });
     end_row();
   }
 
+  // In a section the outline has told of it; a matrix file has no outline.
   void misplaced_setting(const Assignment& assignment) {
-    const Span span{assignment.name.begin, assignment.value.end};
-    if (place_.within == Within::matrix_file) {
-      error(span, say({"a matrix file holds rows only, no settings", "矩阵文件只含数据行，不含设置"}),
-            say({"give a problem file as FILE, without an option",
-                 "题目文件请直接作为 FILE 给出，不要放在选项里"}));
-      return;
-    }
-    error(span,
-          say({"the setting '{0}' stands after a section", "设置“{0}”写在了小节之后"},
-              visible(written(assignment.name))),
-          say({"settings stand above the first section", "设置要写在第一个小节之前"}));
+    if (place_.within == Within::section) return;
+    error({assignment.name.begin, assignment.value.end},
+          say({"a matrix file holds rows only, no settings", "矩阵文件只含数据行，不含设置"}),
+          say({"give a problem file as FILE, without an option",
+               "题目文件请直接作为 FILE 给出，不要放在选项里"}));
   }
 
   void read_line(std::size_t at, std::size_t end) {
-    while (at < end && !is_too_large_) {
+    while (at < end && !is_hopeless()) {
       const Folded c = fold_at(text_, at);
       const Span here{at, at + c.length};
       if (is_space(c.value)) {
@@ -347,10 +352,10 @@ class MatrixReader {
   }
 
   void too_large() {
-    is_too_large_ = true;
     error(place_.name,
           say({"{0} has more than {1} numbers, the most that are traced", "{0} 的数超过 {1} 个，这是上限"},
               place_.called, "1,000,000"));
+    is_too_large_ = true;
   }
 
   // ---- labels ----
@@ -358,6 +363,7 @@ class MatrixReader {
   // Would this word be read as a number, right or wrong?  A mistyped number is no label.
   bool is_meant_as_number(const Word& word) const {
     if (word.is_quoted) return false;
+    if (is_too_long(word)) return true;
     const std::string text = folded(written(word.span));
     const char first = text[0];
     if ((first >= '0' && first <= '9') || first == '-' || first == '+' || first == '.') return true;
@@ -366,6 +372,9 @@ class MatrixReader {
     if (number) return is_legal(*number);
     return text == "nan" || text == "NaN" || text == "e" || text == "pi" || text.starts_with("sqrt");
   }
+
+  // Longer than any number or label; not even folded.
+  static bool is_too_long(const Word& word) { return word.span.end - word.span.begin > kLongestWord; }
 
   bool is_legal(const Number& number) const {
     switch (number.kind) {
@@ -392,6 +401,10 @@ class MatrixReader {
       if (row.label == Label::none && (all_begin_with_a_label || is_quoted))
         row.label = Label::before_bracket;
       has_labels = has_labels || row.label != Label::none;
+      // A label without its mark: whether it counts as a cell cannot be said.
+      const bool is_doubtful =
+          row.label == Label::none && row.last - row.first > 1 && !is_meant_as_number(words_[row.first]);
+      row.is_broken = row.is_broken || is_doubtful;
     }
     if (!has_labels) return;
     for (const RowText& row : rows_) {
@@ -408,6 +421,7 @@ class MatrixReader {
     if (text.size() > kLongestLabel) {
       error(word.span, say({"a label of {0} bytes; the limit is {1}", "标签有 {0} 字节；上限是 {1}"},
                            text.size(), kLongestLabel));
+      return {};
     }
     NumberError ignored;
     const auto number = parse_number(folded(text), ignored);
@@ -447,17 +461,17 @@ class MatrixReader {
                                 return width(rows_[i]) == width(rows_[whole[1]]);
                               });
     if (first_is_odd) {
-      error(rows_[like].span, say({"row {0} of {1} has {2} numbers, but the other rows have {3}",
-                                   "{1} 的第 {0} 行有 {2} 个数，而其他各行有 {3} 个"},
-                                  like + 1, place_.called, expected, width(rows_[whole[1]])));
+      error(rows_[like].span, say({"row {0} of {1} has {2}, but the other rows have {3}",
+                                   "{1} 的第 {0} 行有 {2}，而其他各行有 {3} 个"},
+                                  like + 1, place_.called, numbers(expected), width(rows_[whole[1]])));
       return false;
     }
     for (const std::size_t i : whole) {
       if (width(rows_[i]) == expected) continue;
       agree = false;
-      error(rows_[i].span, say({"row {0} of {1} has {2} numbers, but row {4} has {3}",
-                                "{1} 的第 {0} 行有 {2} 个数，而第 {4} 行有 {3} 个"},
-                               i + 1, place_.called, width(rows_[i]), expected, like + 1));
+      error(rows_[i].span, say({"row {0} of {1} has {2}, but row {4} has {3}",
+                                "{1} 的第 {0} 行有 {2}，而第 {4} 行有 {3} 个"},
+                               i + 1, place_.called, numbers(width(rows_[i])), expected, like + 1));
     }
     if (expected * rows_.size() > static_cast<std::size_t>(kMostCells)) {
       too_large();
@@ -472,7 +486,7 @@ class MatrixReader {
     for (const RowText& row : rows_) {
       result_.row_spans.push_back(row.span);
       for (std::size_t i = row.first + (row.label == Label::none ? 0 : 1); i < row.last; ++i) {
-        result_.cells.push_back(cell(words_[i]));
+        result_.cells.push_back(is_hopeless() ? Number{} : cell(words_[i]));
         result_.cell_spans.push_back(words_[i].span);
       }
     }
@@ -485,6 +499,12 @@ class MatrixReader {
     if (word.is_quoted) {
       if (as_written.size() < 2 || !as_written.ends_with('"')) return {};  // reported as an unclosed quote
       error(word.span, say({"text in quotes where a number is expected", "这里应当是数，却是引号中的文字"}));
+      return {};
+    }
+    if (is_too_long(word)) {
+      error(word.span,
+            say({"a word of {0} bytes where a number is expected", "这里应当是数，却是 {0} 字节长的字串"},
+                as_written.size()));
       return {};
     }
     FoldedWord read = folded_word(as_written);
@@ -543,6 +563,25 @@ class MatrixReader {
     if (doubt.hint.empty() || symbol.text.size() > 1) return;
     diagnostics_.warning(place_.source, word.span,
                          say({"'{0}' is read as a symbol", "“{0}”读作符号"}, symbol.text), doubt.hint);
+  }
+
+  // "A 1 0" is a label and two numbers in K, but a symbol and two numbers in V.
+  void suspect_labels() {
+    if (!rules_.symbols || !result_.row_labels.empty() || result_.cols < 2) return;
+    for (std::size_t i = 0; i < result_.cells.size(); ++i) {
+      const bool is_first = i % static_cast<std::size_t>(result_.cols) == 0;
+      if ((result_.cells[i].kind == Number::Kind::symbol) != is_first) return;
+    }
+    const std::string& word = result_.cells[0].text;
+    const bool is_usual_symbol =
+        word[0] == 'v' && word.find_first_not_of("0123456789", 1) == std::string::npos;
+    if (is_usual_symbol) return;
+    diagnostics_.warning(
+        place_.source, result_.cell_spans[0],
+        say({"'{0}' is read as a symbol: the first value of its row", "“{0}”读作符号，是这一行的第一个值"},
+            quotable(word)),
+        say({"if it is the label of the row, write '{0}:'", "如果它是这一行的标签，请写“{0}:”"},
+            quotable(word)));
   }
 
   const MatrixPlace& place_;

@@ -12,8 +12,11 @@
 namespace qkv {
 namespace {
 
-constexpr std::size_t kMostEntries = 1000;  // settings and sections; a file of noise would list millions
-constexpr int kMostWords = 5;               // lines without "=": a page of prose needs no more
+constexpr std::size_t kMostEntries = 1000;      // settings and sections; a file of noise would list millions
+constexpr std::size_t kLongestName = 128;       // bytes before "="
+constexpr std::size_t kLongestValue = 1 << 20;  // bytes; room for a hundred thousand labels
+constexpr int kMostMisplaced = 20;
+constexpr int kMostWords = 5;  // lines without "=": a page of prose needs no more
 
 bool is_infinity_or_nan(std::string_view name) {
   const std::string text = folded(name);
@@ -41,6 +44,8 @@ class OutlineReader {
         begin_section("", line);
       } else if (outline_.sections.empty()) {
         setting(line);
+      } else {
+        misplaced_setting(line);
       }
       if (outline_.settings.size() + outline_.sections.size() > kMostEntries) {
         diagnostics_.error(
@@ -58,10 +63,23 @@ class OutlineReader {
     outline_.sections.push_back({std::move(name), line.content, {line.next, text_.size()}});
   }
 
+  void misplaced_setting(const Line& line) {
+    const auto assignment = assignment_of(text_, line);
+    if (!assignment || !is_plain_name(written(assignment->name)) || begins_pasted_matrix(text_, *assignment))
+      return;
+    if (++misplaced_reported_ > kMostMisplaced) return;
+    diagnostics_.error(outline_.source, {assignment->name.begin, line.content.end},
+                       say({"the setting '{0}' stands after a section", "设置“{0}”写在了小节之后"},
+                           quotable(written(assignment->name))),
+                       say({"settings stand above the first section", "设置要写在第一个小节之前"}));
+  }
+
+  std::string_view written(Span span) const { return text_.substr(span.begin, span.end - span.begin); }
+
   // "[X", "[ X ]" or "[X] 1 2": meant as a header, or else its rows would be taken for the
   // section above.  A name with a number at its end is a symbol of V: "[v0" begins a matrix.
   std::optional<Said> fault_of_header(const Line& line) const {
-    const std::string_view content = text_.substr(line.content.begin, line.content.end - line.content.begin);
+    const std::string_view content = written(line.content);
     if (fold_at(content, 0).value != '[') return std::nullopt;
     const std::string_view inside = content.substr(fold_at(content, 0).length);
     std::size_t end = 0;
@@ -84,29 +102,24 @@ class OutlineReader {
   void setting(const Line& line) {
     const auto assignment = assignment_of(text_, line);
     if (!assignment) return not_a_setting(line);
-    const std::string_view key =
-        text_.substr(assignment->name.begin, assignment->name.end - assignment->name.begin);
+    const std::string_view key = written(assignment->name);
     if (key.empty()) {
       return error_once(is_nameless_reported_, line.content,
                         say({"a name is missing before '='", "“=”前面缺少名称"}), {});
     }
-    // "Q = [[1, 0], …" above all sections: a matrix pasted without its [Q].
-    if (is_open_bracket(first_of(assignment->value)) ||
-        call_length(text_.substr(assignment->value.begin)) > 0) {
-      return error_once(is_row_reported_, line.content,
-                        say({"numbers before the first section", "第一个小节之前不能有数"}),
-                        say({"put the name of the matrix on a line of its own above them: [{0}]",
-                             "请在上面单独一行写矩阵的名称：[{0}]"},
-                            visible(key)));
+    if (key.size() > kLongestName || line.whole.end - assignment->value.begin > kLongestValue) {
+      return error_once(is_long_reported_, line.content,
+                        say({"a setting of {0} bytes: the name may have {1}, the value {2}",
+                             "设置有 {0} 字节：名称最多 {1} 字节，取值最多 {2} 字节"},
+                            line.whole.end - line.whole.begin, kLongestName, kLongestValue),
+                        {});
     }
     outline_.settings.push_back({folded(key), assignment->name, assignment->value,
                                  trimmed(text_, {assignment->value.begin, line.whole.end})});
   }
 
-  char first_of(Span span) const { return span.begin < span.end ? fold_at(text_, span.begin).value : kOther; }
-
   void not_a_setting(const Line& line) {
-    const std::string_view content = text_.substr(line.content.begin, line.content.end - line.content.begin);
+    const std::string_view content = written(line.content);
     const std::size_t word = std::min(content.find_first_of(" \t"), content.size());
     const std::size_t value = std::min(content.find_first_not_of(" \t", word), content.size());
     const char first = value < content.size() ? fold_at(content, value).value : kOther;
@@ -114,11 +127,11 @@ class OutlineReader {
                         first == ':' || first == '|';
     if (is_plain_name(content.substr(0, word)) && !is_row) {
       if (++words_reported_ > kMostWords) return;
-      return diagnostics_.error(outline_.source, line.content, say({"'=' is missing", "缺少“=”"}),
-                                value == content.size()
-                                    ? say({"a setting is written 'name = value'", "设置写作“name = value”"})
-                                    : say({"did you mean '{0} = {1}'?", "是不是想写“{0} = {1}”？"},
-                                          visible(content.substr(0, word)), visible(content.substr(value))));
+      return diagnostics_.error(
+          outline_.source, line.content, say({"'=' is missing", "缺少“=”"}),
+          value == content.size() ? say({"a setting is written 'name = value'", "设置写作“name = value”"})
+                                  : say({"did you mean '{0} = {1}'?", "是不是想写“{0} = {1}”？"},
+                                        quotable(content.substr(0, word)), quotable(content.substr(value))));
     }
     error_once(is_row_reported_, line.content,
                say({"numbers before the first section", "第一个小节之前不能有数"}),
@@ -137,7 +150,9 @@ class OutlineReader {
   Outline outline_;
   bool is_row_reported_ = false;
   int words_reported_ = 0;
+  int misplaced_reported_ = 0;
   bool is_nameless_reported_ = false;
+  bool is_long_reported_ = false;
 };
 
 }  // namespace

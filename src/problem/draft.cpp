@@ -57,7 +57,7 @@ class DraftReader {
       const Place place{outline.source, setting.key_span, {}};
       const auto [earlier, is_new] = first.emplace(setting.key, &setting);
       if (!is_new) {
-        twice(say({"'{0}'", "'{0}'"}, visible(setting.key)), outline.source, earlier->second->key_span,
+        twice(say({"'{0}'", "'{0}'"}, quotable(setting.key)), outline.source, earlier->second->key_span,
               setting.key_span);
         continue;
       }
@@ -107,14 +107,14 @@ class DraftReader {
       return report(Severity::error, place,
                     say({"this version of qkv computes one layer; '{0}' is not available yet",
                          "这个版本的 qkv 只计算一层；尚不支持“{0}”"},
-                        visible(name)),
+                        quotable(name)),
                     {}, diagnostics_);
     } else {
       std::vector<std::string_view> names;
       for (const Key& key : keys()) names.push_back(key.name);
       hint = did_you_mean(name, names);
     }
-    report(Severity::error, place, say({"unknown setting '{0}'", "未知的设置“{0}”"}, visible(name)),
+    report(Severity::error, place, say({"unknown setting '{0}'", "未知的设置“{0}”"}, quotable(name)),
            std::move(hint), diagnostics_);
   }
 
@@ -143,7 +143,7 @@ class DraftReader {
       if (section.name.empty()) continue;
       const auto [earlier, is_new] = first.emplace(section.name, section.header);
       if (!is_new) {
-        twice(say({"[{0}]", "[{0}]"}, visible(section.name)), outline.source, earlier->second,
+        twice(say({"[{0}]", "[{0}]"}, quotable(section.name)), outline.source, earlier->second,
               section.header);
       } else {
         read_section(outline.source, section);
@@ -152,7 +152,7 @@ class DraftReader {
   }
 
   void read_section(const SourcePtr& source, const Section& section) {
-    const Said called = say({"[{0}]", "[{0}]"}, section.name);
+    const Said called = say({"[{0}]", "[{0}]"}, quotable(section.name));
     const MatrixPlace place{source, section.body, section.header, called, Within::section};
     if (section.name.starts_with(kExpect)) return expectation(place, section.name.substr(kExpect.size()));
     const SectionKind* kind = find_section_kind(section.name);
@@ -174,7 +174,7 @@ class DraftReader {
         place.source, place.name,
         say({"this version of qkv traces one head of softmax attention; [{0}] is not available yet",
              "这个版本的 qkv 只演算单头 softmax 注意力；尚不支持 [{0}]"},
-            visible(name)));
+            quotable(name)));
   }
 
   void unknown_section(const MatrixPlace& place, const std::string& name) {
@@ -197,7 +197,7 @@ class DraftReader {
       hint = did_you_mean(name, names);
     }
     diagnostics_.error(place.source, place.name,
-                       say({"unknown section '{0}'", "未知的小节“{0}”"}, visible(name)), std::move(hint));
+                       say({"unknown section '{0}'", "未知的小节“{0}”"}, quotable(name)), std::move(hint));
   }
 
   void expectation(const MatrixPlace& place, const std::string& step) {
@@ -215,7 +215,7 @@ class DraftReader {
       hint = say({"the steps are {0}", "步骤有 {0}"}, fmt::format("{}", fmt::join(all, " ")));
     }
     diagnostics_.error(place.source, place.name,
-                       say({"unknown step '{0}'", "未知的步骤“{0}”"}, visible(step)), std::move(hint));
+                       say({"unknown step '{0}'", "未知的步骤“{0}”"}, quotable(step)), std::move(hint));
   }
 
   DraftMatrix read(const MatrixPlace& place, CellRules rules) {

@@ -19,11 +19,11 @@ struct Key {
   const char* values;      // what may be written, for help and hints: "none | causal | window:w | …"
   const char* by_default;  // in the spelling of `values`; "" when there is none to name
   Text meaning;            // one line for --help and the man page
-  bool as_option;          // may also be given on the command line
-  bool is_available;       // false: this version accepts the default only
   // Understands a value and stores it.  Returns it in its usual spelling; nullopt when it
   // added an error.
   std::optional<std::string> (*read)(ValueReader& value, Settings& settings);
+  bool as_option = true;     // may also be given on the command line
+  bool is_available = true;  // false: this version accepts the default only
 };
 
 std::span<const Key> keys();

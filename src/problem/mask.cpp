@@ -122,7 +122,7 @@ class MaskParser {
           {"masks are none, causal, window:w, prefix:N, padding:1,1,0, segments:1,1,2, sinks:N, global:1,5",
            "掩码有 none、causal、window:w、prefix:N、padding:1,1,0、segments:1,1,2、sinks:N、global:1,5"});
     }
-    fault(part, say({"unknown mask '{0}'", "未知的掩码“{0}”"}, visible(part.name)), std::move(hint));
+    fault(part, say({"unknown mask '{0}'", "未知的掩码“{0}”"}, quotable(part.name)), std::move(hint));
   }
 
   // A whole number of at least `least`; -1, with a fault, for anything else.
@@ -130,8 +130,8 @@ class MaskParser {
     const std::optional<long> value = small_integer(text);
     if (value && *value >= least) return *value;
     fault(part, say({"'{0}' takes a whole number from {1} on, not '{2}'",
-                     "“{0}”要求不小于 {1} 的整数，而不是“{2}”"},
-                    part.name, least, visible(text)));
+                     "“{0}”应为不小于 {1} 的整数，而不是“{2}”"},
+                    part.name, least, quotable(text)));
     return -1;
   }
 
@@ -196,7 +196,7 @@ class MaskParser {
 
   static std::string joined(const std::vector<long>& values) {
     std::string text;
-    for (const long value : values) text += (text.empty() ? "" : ",") + std::to_string(value);
+    for (const long value : values) text += fmt::format("{}{}", text.empty() ? "" : ",", value);
     return text;
   }
 
@@ -222,28 +222,34 @@ class MaskParser {
     if (mask_.window) describe_window();
     if (!mask_.padding.empty()) {
       add("padding:" + joined(mask_.padding),
-          say({"padding: keys marked 0 are hidden", "padding：标为 0 的键被遮住"}));
+          say({"padding: keys marked 0 are hidden", "padding：标为 0 的键被屏蔽"}));
     }
     if (!mask_.segments.empty()) {
       add("segments:" + joined(mask_.segments),
-          say({"segments: a token sees only its own segment", "segments：每个词元只看同一段内的键"}));
+          say({"segments: a token sees only its own segment", "segments：每个 token 只看同一段内的键"}));
     }
     if (mask_.sinks) {
       add("sinks:" + std::to_string(*mask_.sinks),
-          say({"sinks:{0}: the first {0} keys stay visible outside the window",
-               "sinks:{0}：前 {0} 个键在窗口外也可见"},
-              *mask_.sinks));
+          *mask_.sinks == 1 ? say({"sinks:1: the first key stays visible outside the window",
+                                   "sinks:1：第一个键在窗口外也可见"})
+                            : say({"sinks:{0}: the first {0} keys stay visible outside the window",
+                                   "sinks:{0}：前 {0} 个键在窗口外也可见"},
+                                  *mask_.sinks));
     }
     if (!mask_.global.empty()) {
       add("global:" + joined(mask_.global),
           say({"global: these tokens see beyond the window, and are seen beyond it",
-               "global：这些词元不受窗口限制，既能看到也能被看到"}));
+               "global：这些 token 不受窗口限制，既能看到也能被看到"}));
     }
   }
 
   void describe_window() {
     const std::string text = "window:" + window_text_;
     const Window& window = *mask_.window;
+    if (window_text_ == "1") {
+      return add(text, say({"window:1: a query sees the key at its own position only",
+                            "window:1：每个查询只看自己那个键"}));
+    }
     if (window_text_.find(',') == std::string::npos) {
       return add(text, window.before
                            ? say({"{0}: the {1} latest keys, its own position counted",
@@ -254,8 +260,8 @@ class MaskParser {
     const auto size = [](const std::optional<long>& side) {
       return side ? std::to_string(*side) : std::string("inf");
     };
-    add(text, say({"{0}: {1} keys before its own position and {2} after it",
-                   "{0}：自己之前 {1} 个键，之后 {2} 个键"},
+    add(text, say({"{0}: its own position, {1} before it and {2} after it",
+                   "{0}：自己，之前 {1} 个键，之后 {2} 个键"},
                   text, size(window.before), size(window.after)));
   }
 

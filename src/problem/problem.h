@@ -22,9 +22,9 @@ namespace qkv {
 struct Given {
   Index rows = 0;
   Index cols = 0;
-  std::vector<Number> cells;             // row by row
-  std::vector<std::string> row_labels;   // one per row, or empty
-  SourcePtr source;                      // where the section's name stands, for errors and provenance
+  std::vector<Number> cells;            // row by row
+  std::vector<std::string> row_labels;  // one per row, or empty
+  SourcePtr source;                     // where the section's name stands, for errors and provenance
   Span span;
 
   const Number& at(Index row, Index col) const { return cells[static_cast<std::size_t>(row * cols + col)]; }
@@ -34,17 +34,17 @@ struct Given {
 // Where the calculation is entered: the first step that is given and not computed.
 enum class Entry { x, qkv, scores, scaled, masked, weights };
 
-enum class Layout { columns, linear };          // X·W, or X·Wᵀ as nn.Linear stores W
-enum class EmptyRow { zero, nan, error };       // a row in which every key is forbidden
+enum class Layout { columns, linear };     // X·W, or X·Wᵀ as nn.Linear stores W
+enum class EmptyRow { zero, nan, error };  // a row in which every key is forbidden
 enum class ScoreKind { dot, general, additive, concat };
-enum class ReadKind { soft, hard };             // weighted sum, or the row of the largest weight
+enum class ReadKind { soft, hard };  // weighted sum, or the row of the largest weight
 enum class Rounding { exact, paper };
-enum class ScaleKind { root, none, factor };    // ÷ √d_k, nothing, × a number
+enum class ScaleKind { root, none, factor };  // ÷ √d_k, nothing, × a number
 
 struct Scale {
   ScaleKind kind = ScaleKind::root;
-  Number factor;    // with `factor`
-  Number d_k;       // with `root`: the width under the root, from the shapes or from the setting
+  Number factor;  // with `factor`
+  Number d_k;     // with `root`: the width under the root, from the shapes or from the setting
 };
 
 // A printed value of a step, which the calculated one is compared with.
@@ -54,7 +54,7 @@ struct Expectation {
 };
 
 struct Problem {
-  std::string file;    // as named by the user; empty when everything came from options
+  std::string file;  // as named by the user; empty when everything came from options
   std::string title;
   std::string source;  // where the example was taken from
 
@@ -62,8 +62,9 @@ struct Problem {
 
   // Sections by name ("X", "W_Q", "b_V", "scores", "bias", "mask", …), all with fitting
   // shapes.  After reading, every matrix stands under its own name: `K = Q` has made a copy
-  // of Q at "K" and noted it in `same_as`; a V left out stands here as symbols; vectors
-  // written as a column or as a row (b_*, v_a) are 1 × n.
+  // of Q at "K" (unless Q is computed) and noted it in `same_as`; [W_QKV] is also split into
+  // W_Q, W_K and W_V; a V left out stands here as symbols; vectors written as a column or as
+  // a row (b_*, v_a) are 1 × n.
   std::map<std::string, Given, std::less<>> given;
   std::map<std::string, std::string, std::less<>> same_as;  // {"K", "Q"}
 

@@ -228,7 +228,7 @@ class ProblemReader {
         }
       }
       if (std::abs(sum - 1) > kExact)
-        odd_rows.push_back(visible(problem_.tokens[static_cast<std::size_t>(i)]));
+        odd_rows.push_back(quotable(problem_.tokens[static_cast<std::size_t>(i)]));
     }
     if (odd_rows.empty()) return;
     std::string names;
@@ -270,10 +270,15 @@ class ProblemReader {
     for (Index i = 0; i < v.rows; ++i) {
       Number symbol;
       symbol.kind = Number::Kind::symbol;
-      symbol.text = "v" + std::to_string(i + settings().first_index);
+      symbol.text = fmt::format("v{}", i + settings().first_index);
       v.cells.push_back(std::move(symbol));
     }
     return v;
+  }
+
+  bool align_matters() const {
+    return problem_.tokens.size() != problem_.kv_tokens.size() &&
+           (settings().mask.uses_align() || settings().alibi);
   }
 
   // What the header names: scale and mask wherever they act, the rest where it is not usual.
@@ -287,6 +292,9 @@ class ProblemReader {
         problem_.settings.emplace_back(name, scale_text());
       } else if (name == "mask") {
         problem_.settings.emplace_back(name, settings().mask.text);
+      } else if (name == "align" && align_matters()) {
+        // Libraries differ on the corner, so the default is named as well.
+        problem_.settings.emplace_back(name, given ? given->text : key.by_default);
       } else if (given && given->text != key.by_default) {
         problem_.settings.emplace_back(name, given->text);
       }

@@ -11,7 +11,8 @@ constexpr CellRules kWithInfinity{.infinity = true};
 constexpr CellRules kWithSymbols{.symbols = true};
 
 const std::array kKinds{
-    SectionKind{"X", kNumbers, false, true, {"input vectors, one row per token", "输入向量，每个词元一行"}},
+    SectionKind{
+        "X", kNumbers, false, true, {"input vectors, one row per token", "输入向量，每个 token 一行"}},
     SectionKind{
         "X_kv", kNumbers, false, true, {"the other sequence, for keys and values", "另一个序列，用于键和值"}},
     SectionKind{"W_Q", kNumbers, false, true, {"projection to the queries", "查询的投影矩阵"}},

@@ -155,9 +155,10 @@ class ShapeFitter {
   void fit_projection_bias(const std::string& name, const std::string& w_name, Index width) {
     const auto bias = given_shape(name);
     if (!bias || bias->cols == width) return;
-    error(say({"{0} has {1} numbers but {2} makes {3} columns", "{0} 有 {1} 个数，而 {2} 得到 {3} 列"}, name,
-              bias->cols, w_name, width),
-          origins_of(name, w_name));
+    error(
+        say({"{0} has {1} numbers, but {2} makes rows of {3}", "{0} 有 {1} 个数，而 {2} 得到的每行有 {3} 个"},
+            name, bias->cols, w_name, width),
+        origins_of(name, w_name));
   }
 
   // ---- queries and keys ----
@@ -298,7 +299,7 @@ class ShapeFitter {
     const Said from = is_symbolic ? say({"V is not given, so each of its rows is one symbol",
                                          "没有给出 V，所以它的每一行是一个符号"})
                                   : origins_of("V", "W_O");
-    error(say({"W_O is {0}, but the output has {1} columns: output·{2} needs as many {3} in W_O",
+    error(say({"W_O is {0}, but the output is {1} wide: output·{2} needs as many {3} in W_O",
                "W_O 是 {0}，而输出有 {1} 列：output·{2} 要求 W_O 的{3}数相同"},
               size_text(*stored), width, is_linear() ? "W_Oᵀ" : "W_O",
               is_linear() ? Said{"columns", "列"} : Said{"rows", "行"}),

@@ -122,6 +122,7 @@ bool v_is_symbolic(const Facts& f) {
 
 std::vector<std::string_view> step_ids() {
   std::vector<std::string_view> ids;
+  ids.reserve(kSteps.size());
   for (const StepRule& step : kSteps) ids.push_back(step.id);
   return ids;
 }

@@ -49,7 +49,7 @@ bool ValueReader::choice() {
 void ValueReader::not_a_choice() {
   Said hint = did_you_mean(text_, choices());
   if (hint.empty()) hint = allowed_values();
-  error(say({"'{0}' is not a value of '{1}'", "“{0}”不是“{1}”的取值"}, visible(text_), key().name),
+  error(say({"'{0}' is not a value of '{1}'", "“{0}”不是“{1}”的取值"}, quotable(text_), key().name),
         std::move(hint));
 }
 
@@ -59,8 +59,9 @@ std::optional<long> ValueReader::integer(long least, long most) {
   constexpr long kOpenEnd = 999'999'999;
   const Said range = most >= kOpenEnd
                          ? say({"a whole number from {0} on", "不小于 {0} 的整数"}, least)
-                         : say({"a whole number from {0} to {1}", "{0} 到 {1} 的整数"}, least, most);
-  error(say({"'{0}' takes {1}, not '{2}'", "“{0}”要求{1}，而不是“{2}”"}, key().name, range, visible(text_)));
+                         : say({"a whole number from {0} to {1}", " {0} 到 {1} 的整数"}, least, most);
+  error(
+      say({"'{0}' takes {1}, not '{2}'", "“{0}”应为{1}，而不是“{2}”"}, key().name, range, quotable(text_)));
   return std::nullopt;
 }
 
@@ -87,7 +88,8 @@ std::optional<Number> ValueReader::number() { return number_in(setting_.value, 0
 std::optional<Number> ValueReader::positive_number() {
   std::optional<Number> value = number();
   if (!value || value->value > 0) return value;
-  error(say({"'{0}' must be positive, not {1}", "“{0}”必须为正数，而不是 {1}"}, key().name, value->text));
+  error(say({"'{0}' must be positive, not {1}", "“{0}”必须为正数，而不是 {1}"}, key().name,
+            quotable(value->text)));
   return std::nullopt;
 }
 

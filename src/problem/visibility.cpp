@@ -86,6 +86,11 @@ class VisibilityReader {
       }
     }
     add_meaning(settings_.mask.meaning);
+    if (queries_ != keys_ && settings_.mask.uses_align()) {
+      add_meaning(say({"the first query stands at position {0} of the keys, counted from 0",
+                       "第一个查询对应键的位置 {0}（从 0 数起）"},
+                      result_.align));
+    }
   }
 
   Place part_place(Span part) const {
@@ -118,7 +123,7 @@ class VisibilityReader {
       } else if (count != keys_) {
         fit = false;
         error(part_place(mask.segments_span), say({"segments name {0} tokens, but there are {1}",
-                                                   "segments 给出 {0} 个词元，而实际有 {1} 个"},
+                                                   "segments 给出 {0} 个 token，而实际有 {1} 个"},
                                                   count, keys_));
       }
     }
@@ -128,7 +133,7 @@ class VisibilityReader {
       fit = false;
       error(part_place(mask.global_span),
             say({"there is no token {0}: tokens are numbered {1} to {2}",
-                 "没有第 {0} 号词元：词元编号从 {1} 到 {2}"},
+                 "没有第 {0} 号 token：token 编号从 {1} 到 {2}"},
                 token, settings_.first_index, last),
             say({"the setting first_index says where numbering begins", "编号从几开始由 first_index 决定"}));
       break;
@@ -184,7 +189,7 @@ class VisibilityReader {
           section.cell_place(other->first, other->second),
           say({"a mask holds 0 and 1, or 0 and -inf, not '{0}'",
                "掩码只含 0 和 1，或 0 和 -inf，不能有“{0}”"},
-              given.at(other->first, other->second).text),
+              quotable(given.at(other->first, other->second).text)),
           say({"numbers that are added to the scores belong in [bias]", "要加到分数上的数请写在 [bias] 中"}));
       return std::nullopt;
     }
@@ -248,14 +253,14 @@ class VisibilityReader {
     for (Index i = 0; i < queries_; ++i) {
       if (result_.allowed->row(i).any()) continue;
       if (++count > kMostNamed) continue;
-      names += (names.empty() ? "" : ", ") + visible(tokens_[static_cast<std::size_t>(i)]);
+      names += (names.empty() ? "" : ", ") + quotable(tokens_[static_cast<std::size_t>(i)]);
     }
     if (count == 0 || settings_.empty_row == EmptyRow::nan) return;
     if (count > kMostNamed) names += ", …";
     const bool is_error = settings_.empty_row == EmptyRow::error;
-    const Said message = is_error ? say({"every key is forbidden to {0}", "{0} 的所有键都被遮住"}, names)
+    const Said message = is_error ? say({"every key is forbidden to {0}", "{0} 的所有键都被屏蔽"}, names)
                                   : say({"every key is forbidden to {0}: weights and output are zero there",
-                                         "{0} 的所有键都被遮住：这些行的权重和输出取零"},
+                                         "{0} 的所有键都被屏蔽：这些行的权重和输出取零"},
                                         names);
     const Said hint = is_error ? Said{}
                                : say({"empty_row = nan or error treats such a row otherwise",

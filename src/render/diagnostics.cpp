@@ -142,12 +142,14 @@ class Renderer {
   }
 
  private:
-  std::string painted(std::string_view paint, std::string text) const {
+  std::string painted(std::string_view paint, const std::string& text) const {
     return has_color_ ? std::string(paint) + text + std::string(kReset) : text;
   }
 
+  // Sentences quote names and labels, which are the user's.
   std::string said(const Said& sentence) const {
-    return is_ascii_ ? in_ascii(sentence.in(language_)) : sentence.in(language_);
+    const std::string text = visible(sentence.in(language_));
+    return is_ascii_ ? in_ascii(text) : text;
   }
 
   std::string source_lines(const Source& source, const Position& position, Span span, Severity severity) {
