@@ -98,7 +98,9 @@ class Attention {
 
   NodeId parameter(const std::string& name) {
     const Given& given = problem_[name];
-    return builder_.given(name, ops::parameter, given.shape(), given.cells, {.role = Role::given});
+    const bool is_cut_out = problem_.has("W_QKV") && (name == "W_Q" || name == "W_K" || name == "W_V");
+    return builder_.given(name, is_cut_out ? ops::fused_part : ops::parameter, given.shape(), given.cells,
+                          {.role = Role::given});
   }
 
   // X or X_kv, added to the plan where it is first needed.

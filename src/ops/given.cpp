@@ -7,9 +7,9 @@ namespace {
 Shape no_rule(std::span<const Shape>, const Params& p) { return p.shape; }
 Expression nothing_to_say(const CellQuestion&) { return {}; }
 
-constexpr Op given(Text title, Text why) {
+constexpr Op given(Text title, Text why, const char* name = "given") {
   return {
-      .name = "given",
+      .name = name,
       .title = title,
       .why = why,
       .formula = "",
@@ -58,15 +58,13 @@ const Op given_weights =
     given({"Weights", "注意力权重"}, {"How much each query reads from each key; given by the problem.",
                                       "每个查询从每个键读取多少；题目给定。"});
 
-const Op parameter{
-    .name = "parameter",
-    .title = {"Parameter", "参数"},
-    .why = {"A learned matrix, shared by all tokens.", "训练得到的参数矩阵，所有 token 共用。"},
-    .formula = "",
-    .kernel = {},
-    .shape = no_rule,
-    .cell = nothing_to_say,
-};
+const Op parameter =
+    given({"Parameter", "参数"},
+          {"A learned matrix, shared by all tokens.", "训练得到的参数矩阵，所有 token 共用。"}, "parameter");
+const Op fused_part = given(
+    {"Parameter, its part of W_QKV", "参数，取自 W_QKV"},
+    {"One of the three matrices that W_QKV holds side by side.", "W_QKV 由三个矩阵拼成，这是其中之一。"},
+    "parameter");
 
 const Op same_q = same({"Queries", "查询"}, {"What each token is looking for; here simply the same matrix.",
                                              "每个 token “我要找什么”；这里直接用同一个矩阵。"});

@@ -50,15 +50,27 @@ constexpr Op projection_op(const char* name, Text title, Text why) {
 constexpr Text kQueries{"Queries", "查询"};
 constexpr Text kQueriesWhy{"What each token is looking for: its vector, projected by W_Q.",
                            "把每个 token 的向量投影成“我要找什么”：乘以 W_Q。"};
+constexpr Text kQueriesBiasedWhy{
+    "What each token is looking for: its vector, projected by W_Q, plus the bias b_Q.",
+    "把每个 token 的向量投影成“我要找什么”：乘以 W_Q，再加上偏置 b_Q。"};
 constexpr Text kKeys{"Keys", "键"};
 constexpr Text kKeysWhy{"How each token can be found by others: its vector, projected by W_K.",
                         "把每个 token 的向量投影成“我能被怎样找到”：乘以 W_K。"};
+constexpr Text kKeysBiasedWhy{
+    "How each token can be found by others: its vector, projected by W_K, plus the bias b_K.",
+    "把每个 token 的向量投影成“我能被怎样找到”：乘以 W_K，再加上偏置 b_K。"};
 constexpr Text kValues{"Values", "值"};
 constexpr Text kValuesWhy{"What each token hands over once it has been found: its vector, projected by W_V.",
                           "把每个 token 的向量投影成“被找到时我交出什么”：乘以 W_V。"};
+constexpr Text kValuesBiasedWhy{
+    "What each token hands over once it has been found: its vector, projected by W_V, plus the bias b_V.",
+    "把每个 token 的向量投影成“被找到时我交出什么”：乘以 W_V，再加上偏置 b_V。"};
 constexpr Text kProjected{"Output projection", "输出投影"};
 constexpr Text kProjectedWhy{"Brings what was read back to the width of the model: multiplied by W_O.",
                              "把读出的内容乘以 W_O，变回模型的宽度。"};
+constexpr Text kProjectedBiasedWhy{
+    "Brings what was read back to the width of the model: multiplied by W_O, plus the bias b_O.",
+    "把读出的内容乘以 W_O，变回模型的宽度，再加上偏置 b_O。"};
 
 }  // namespace
 
@@ -66,20 +78,23 @@ const Op project_q = projection_op<Stored::as_written, false>("project", kQuerie
 const Op project_k = projection_op<Stored::as_written, false>("project", kKeys, kKeysWhy);
 const Op project_v = projection_op<Stored::as_written, false>("project", kValues, kValuesWhy);
 const Op project_output = projection_op<Stored::as_written, false>("project", kProjected, kProjectedWhy);
-const Op project_q_biased = projection_op<Stored::as_written, true>("project_biased", kQueries, kQueriesWhy);
-const Op project_k_biased = projection_op<Stored::as_written, true>("project_biased", kKeys, kKeysWhy);
-const Op project_v_biased = projection_op<Stored::as_written, true>("project_biased", kValues, kValuesWhy);
+const Op project_q_biased =
+    projection_op<Stored::as_written, true>("project_biased", kQueries, kQueriesBiasedWhy);
+const Op project_k_biased = projection_op<Stored::as_written, true>("project_biased", kKeys, kKeysBiasedWhy);
+const Op project_v_biased =
+    projection_op<Stored::as_written, true>("project_biased", kValues, kValuesBiasedWhy);
 const Op project_output_biased =
-    projection_op<Stored::as_written, true>("project_biased", kProjected, kProjectedWhy);
+    projection_op<Stored::as_written, true>("project_biased", kProjected, kProjectedBiasedWhy);
 const Op linear_q = projection_op<Stored::as_linear, false>("linear", kQueries, kQueriesWhy);
 const Op linear_k = projection_op<Stored::as_linear, false>("linear", kKeys, kKeysWhy);
 const Op linear_v = projection_op<Stored::as_linear, false>("linear", kValues, kValuesWhy);
 const Op linear_output = projection_op<Stored::as_linear, false>("linear", kProjected, kProjectedWhy);
-const Op linear_q_biased = projection_op<Stored::as_linear, true>("linear_biased", kQueries, kQueriesWhy);
-const Op linear_k_biased = projection_op<Stored::as_linear, true>("linear_biased", kKeys, kKeysWhy);
-const Op linear_v_biased = projection_op<Stored::as_linear, true>("linear_biased", kValues, kValuesWhy);
+const Op linear_q_biased =
+    projection_op<Stored::as_linear, true>("linear_biased", kQueries, kQueriesBiasedWhy);
+const Op linear_k_biased = projection_op<Stored::as_linear, true>("linear_biased", kKeys, kKeysBiasedWhy);
+const Op linear_v_biased = projection_op<Stored::as_linear, true>("linear_biased", kValues, kValuesBiasedWhy);
 const Op linear_output_biased =
-    projection_op<Stored::as_linear, true>("linear_biased", kProjected, kProjectedWhy);
+    projection_op<Stored::as_linear, true>("linear_biased", kProjected, kProjectedBiasedWhy);
 
 // ---- Scores ------------------------------------------------------------------------------
 

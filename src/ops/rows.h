@@ -11,7 +11,8 @@ namespace qkv::ops {
 extern const Op given_tokens;  // X: tokens as vectors
 extern const Op given_q, given_k, given_v;
 extern const Op given_scores, given_scaled, given_masked, given_weights;
-extern const Op parameter;  // W_Q, b_Q, v_a …
+extern const Op parameter;   // W_Q, b_Q, v_a …
+extern const Op fused_part;  // W_Q, W_K or W_V, cut out of W_QKV
 // K = Q and the like: one matrix in two roles.
 extern const Op same_q, same_k, same_v;
 extern const Op mask_matrix;  // M: 0 where a key is visible, -inf where it is not

@@ -59,44 +59,92 @@ Expression softmax_cell(const CellQuestion& q) {
   return e;
 }
 
-template <class T>
-MatrixOf<T> softmax_rows(const MatrixOf<T>& scores, const Number* sink, const Params& p) {
-  const MatrixOf<T> max = kernels::row_max<T>(scores, sink, p);
-  const MatrixOf<T> e = kernels::exponential<T>(kernels::shift<T>(scores, max, p), p);
-  return kernels::normalise_rows<T>(e, kernels::row_sum<T>(e, sink, &max), p);
+// A sink logit is one more score of the row; without one there are no numbers.
+const Number* sink_of(const Params& p) { return p.numbers.empty() ? nullptr : &p.numbers[0]; }
+
+constexpr auto max_of_row = []<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
+  return kernels::row_max<T>(in[0], sink_of(p), p);
+};
+constexpr auto sum_of_row = []<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
+  // The second input is the maximum that was subtracted; the unshifted form has none.
+  return kernels::row_sum<T>(in[0], sink_of(p), in.size() > 1 ? &in[1].get() : nullptr);
+};
+constexpr auto softmax_of_row = []<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
+  const MatrixOf<T> max = kernels::row_max<T>(in[0], sink_of(p), p);
+  const MatrixOf<T> e = kernels::exponential<T>(kernels::shift<T>(in[0], max, p), p);
+  return kernels::normalise_rows<T>(e, kernels::row_sum<T>(e, sink_of(p), &max), p);
+};
+
+constexpr Op max_op(const char* name, Text why, std::string_view formula) {
+  return {
+      .name = name,
+      .title = {"Row maximum", "每行的最大值"},
+      .why = why,
+      .formula = formula,
+      .kernel = kernel<max_of_row>(),
+      .shape = one_column,
+      .cell = max_cell,
+  };
 }
 
-constexpr Text kMax{"Row maximum", "每行的最大值"};
+constexpr Op sum_op(const char* name, Text title, Text why, std::string_view formula) {
+  return {
+      .name = name,
+      .title = title,
+      .why = why,
+      .formula = formula,
+      .kernel = kernel<sum_of_row>(),
+      .shape = one_column,
+      .cell = sum_cell,
+  };
+}
+
+constexpr Op exponential_op(const char* name, Text title, Text why) {
+  return {
+      .name = name,
+      .title = title,
+      .why = why,
+      .formula = "e^{#1}",
+      .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
+        return kernels::exponential<T>(in[0], p);
+      }>(),
+      .shape = same_shape,
+      .cell =
+          [](const CellQuestion& q) {
+            return Expression{"e^(", Term(0, q.row, q.col), ")"};
+          },
+  };
+}
+
+constexpr Op softmax_op(const char* name, Text why, std::string_view formula) {
+  return {
+      .name = name,
+      .title = {"Weights", "注意力权重"},
+      .why = why,
+      .formula = formula,
+      .kernel = kernel<softmax_of_row>(),
+      .shape = same_shape,
+      .cell = softmax_cell,
+  };
+}
+
 constexpr Text kSum{"Row sum", "每行求和"};
 constexpr Text kNaiveSum{"Row sum without the shift", "不减最大值的求和"};
+constexpr Text kNaiveSumWhy{
+    "Every term is e^max times the shifted one, so the quotients are the same weights.",
+    "每一项都是减去最大值之后的 e^max 倍，相除后得到同样的权重。"};
 
 }  // namespace
 
-const Op row_max{
-    .name = "row_max",
-    .title = kMax,
-    .why = {"The largest score of each row, to be subtracted so that no exponential can overflow.",
+const Op row_max =
+    max_op("row_max",
+           {"The largest score of each row, to be subtracted so that no exponential can overflow.",
             "取出每行最大的分数，下一步减去它，这样指数不会溢出。"},
-    .formula = R"(\max_j #1)",
-    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
-      return kernels::row_max<T>(in[0], nullptr, p);
-    }>(),
-    .shape = one_column,
-    .cell = max_cell,
-};
-
-const Op row_max_sink{
-    .name = "row_max_sink",
-    .title = kMax,
-    .why = {"The largest score of each row, the sink's logit @1 among them.",
-            "取出每行最大的分数，汇聚（sink）的分数 @1 也参与比较。"},
-    .formula = R"(\max(\max_j #1, @1))",
-    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
-      return kernels::row_max<T>(in[0], &p.numbers[0], p);
-    }>(),
-    .shape = one_column,
-    .cell = max_cell,
-};
+           R"(\max_j #1)");
+const Op row_max_sink = max_op("row_max_sink",
+                               {"The largest score of each row, the sink's logit @1 among them.",
+                                "取出每行最大的分数，汇聚（sink）的分数 @1 也参与比较。"},
+                               R"(\max(\max_j #1, @1))");
 
 const Op shift_by_max{
     .name = "shift",
@@ -115,47 +163,19 @@ const Op shift_by_max{
         },
 };
 
-const Op exponential{
-    .name = "exp",
-    .title = {"Exponentials", "取指数"},
-    .why = {"Makes every score positive and keeps their order; e^(−∞) is exactly 0.",
-            "指数让每一项都变成正数并保持大小顺序；e^(−∞) 恰好等于 0。"},
-    .formula = "e^{#1}",
-    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
-      return kernels::exponential<T>(in[0], p);
-    }>(),
-    .shape = same_shape,
-    .cell =
-        [](const CellQuestion& q) {
-          return Expression{"e^(", Term(0, q.row, q.col), ")"};
-        },
-};
+const Op exponential =
+    exponential_op("exp", {"Exponentials", "取指数"},
+                   {"Makes every score positive and keeps their order; e^(−∞) is exactly 0.",
+                    "指数让每一项都变成正数并保持大小顺序；e^(−∞) 恰好等于 0。"});
 
-const Op row_sum{
-    .name = "row_sum",
-    .title = kSum,
-    .why = {"What all exponentials of a row add up to.", "把这一行的指数全部加起来，作为分母。"},
-    .formula = R"(\sum_j #1)",
-    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) {
-      return kernels::row_sum<T>(in[0], nullptr, nullptr);
-    }>(),
-    .shape = one_column,
-    .cell = sum_cell,
-};
-
-const Op row_sum_sink{
-    .name = "row_sum_sink",
-    .title = kSum,
-    .why = {"What all exponentials of a row add up to, the sink's among them: it takes weight and gives no "
-            "value.",
-            "把这一行的指数全部加起来，再加上汇聚（sink）的一项：它只占权重，不提供值。"},
-    .formula = R"(\sum_j #1 + e^{@1 - #2})",
-    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
-      return kernels::row_sum<T>(in[0], &p.numbers[0], &in[1].get());
-    }>(),
-    .shape = one_column,
-    .cell = sum_cell,
-};
+const Op row_sum = sum_op(
+    "row_sum", kSum, {"What all exponentials of a row add up to.", "把这一行的指数全部加起来，作为分母。"},
+    R"(\sum_j #1)");
+const Op row_sum_sink = sum_op(
+    "row_sum_sink", kSum,
+    {"What all exponentials of a row add up to, the sink's among them: it takes weight and gives no value.",
+     "把这一行的指数全部加起来，再加上汇聚（sink）的一项：它只占权重，不提供值。"},
+    R"(\sum_j #1 + e^{@1 - #2})");
 
 const Op normalise{
     .name = "divide",
@@ -174,137 +194,58 @@ const Op normalise{
         },
 };
 
-const Op softmax{
-    .name = "softmax",
-    .title = {"Weights", "注意力权重"},
-    .why = {"The softmax of each row: every score made positive by e^x, then divided by the sum; 1 in all.",
-            "对每一行做 softmax：先用 e^x 把分数变成正数，再除以整行的和，每行加起来为 1。"},
-    .formula = "softmax(#1)",
-    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
-      return softmax_rows<T>(in[0], nullptr, p);
-    }>(),
-    .shape = same_shape,
-    .cell = softmax_cell,
-};
+const Op softmax = softmax_op(
+    "softmax",
+    {"The softmax of each row: every score made positive by e^x, then divided by the sum; 1 in all.",
+     "对每一行做 softmax：先用 e^x 把分数变成正数，再除以整行的和，每行加起来为 1。"},
+    "softmax(#1)");
+const Op softmax_sink = softmax_op(
+    "softmax_sink",
+    {"The softmax of each row with one more score, the sink's @1, which takes weight and gives no value.",
+     "对每一行做 softmax，并多放一个汇聚（sink）分数 @1：它只占权重，不提供值。"},
+    "softmax(#1; @1)");
 
-const Op softmax_sink{
-    .name = "softmax_sink",
-    .title = {"Weights", "注意力权重"},
-    .why =
-        {"The softmax of each row with one more score, the sink's @1, which takes weight and gives no value.",
-         "对每一行做 softmax，并多放一个汇聚（sink）分数 @1：它只占权重，不提供值。"},
-    .formula = "softmax(#1; @1)",
-    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
-      return softmax_rows<T>(in[0], &p.numbers[0], p);
-    }>(),
-    .shape = same_shape,
-    .cell = softmax_cell,
-};
-
-const Op naive_exponential{
-    .name = "naive_exp",
-    .title = {"Exponentials without the shift", "不减最大值的指数"},
-    .why = {"What the formula says literally. A double overflows from e^709.8 on, and inf / inf is NaN; the "
-            "shifted form never does.",
-            "按公式直接取指数。分数超过 709.8 时双精度会溢出成 inf，inf / inf 就是 NaN；先减最大值则不会。"},
-    .formula = "e^{#1}",
-    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
-      return kernels::exponential<T>(in[0], p);
-    }>(),
-    .shape = same_shape,
-    .cell =
-        [](const CellQuestion& q) {
-          return Expression{"e^(", Term(0, q.row, q.col), ")"};
-        },
-};
-
-const Op naive_sum{
-    .name = "naive_sum",
-    .title = kNaiveSum,
-    .why = {"Every term is e^max times the shifted one, so the quotients are the same weights.",
-            "每一项都是减去最大值之后的 e^max 倍，相除后得到同样的权重。"},
-    .formula = R"(\sum_j #1)",
-    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) {
-      return kernels::row_sum<T>(in[0], nullptr, nullptr);
-    }>(),
-    .shape = one_column,
-    .cell = sum_cell,
-};
-
-const Op naive_sum_sink{
-    .name = "naive_sum_sink",
-    .title = kNaiveSum,
-    .why = {"Every term is e^max times the shifted one, so the quotients are the same weights.",
-            "每一项都是减去最大值之后的 e^max 倍，相除后得到同样的权重。"},
-    .formula = R"(\sum_j #1 + e^{@1})",
-    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
-      return kernels::row_sum<T>(in[0], &p.numbers[0], nullptr);
-    }>(),
-    .shape = one_column,
-    .cell = sum_cell,
-};
+const Op naive_exponential = exponential_op(
+    "naive_exp", {"Exponentials without the shift", "不减最大值的指数"},
+    {"What the formula says literally. A double overflows from e^709.8 on, and inf / inf is NaN; the shifted "
+     "form "
+     "never does.",
+     "按公式直接取指数。分数超过 709.8 时双精度会溢出成 inf，inf / inf 就是 NaN；先减最大值则不会。"});
+const Op naive_sum = sum_op("naive_sum", kNaiveSum, kNaiveSumWhy, R"(\sum_j #1)");
+const Op naive_sum_sink = sum_op("naive_sum_sink", kNaiveSum, kNaiveSumWhy, R"(\sum_j #1 + e^{@1})");
 
 std::span<const Op* const> all() {
   static constexpr auto kAll = std::to_array<const Op*>({
-      &given_tokens,
-      &given_q,
-      &given_k,
-      &given_v,
-      &given_scores,
-      &given_scaled,
-      &given_masked,
-      &given_weights,
-      &parameter,
-      &same_q,
-      &same_k,
-      &same_v,
-      &mask_matrix,
-      &project_q,
-      &project_k,
-      &project_v,
-      &project_output,
-      &project_q_biased,
-      &project_k_biased,
-      &project_v_biased,
-      &project_output_biased,
-      &linear_q,
-      &linear_k,
-      &linear_v,
-      &linear_output,
-      &linear_q_biased,
-      &linear_k_biased,
-      &linear_v_biased,
-      &linear_output_biased,
-      &dot_rows,
-      &general_scores,
-      &additive_scores,
-      &additive_scores_biased,
-      &concat_scores,
-      &weighted_sum,
-      &hard_read,
-      &soft_read_beside,
-      &scale_by_root,
-      &scale_by_factor,
-      &soft_cap,
-      &temper,
-      &given_bias,
-      &alibi,
-      &alibi_and_bias,
-      &add_mask,
-      &add_bias,
-      &add_bias_and_mask,
-      &row_max,
-      &row_max_sink,
-      &shift_by_max,
-      &exponential,
-      &row_sum,
-      &row_sum_sink,
-      &normalise,
-      &softmax,
-      &softmax_sink,
-      &naive_exponential,
-      &naive_sum,
-      &naive_sum_sink,
+      &given_tokens,     &given_q,
+      &given_k,          &given_v,
+      &given_scores,     &given_scaled,
+      &given_masked,     &given_weights,
+      &parameter,        &fused_part,
+      &same_q,           &same_k,
+      &same_v,           &mask_matrix,
+      &project_q,        &project_k,
+      &project_v,        &project_output,
+      &project_q_biased, &project_k_biased,
+      &project_v_biased, &project_output_biased,
+      &linear_q,         &linear_k,
+      &linear_v,         &linear_output,
+      &linear_q_biased,  &linear_k_biased,
+      &linear_v_biased,  &linear_output_biased,
+      &dot_rows,         &general_scores,
+      &additive_scores,  &additive_scores_biased,
+      &concat_scores,    &weighted_sum,
+      &hard_read,        &soft_read_beside,
+      &scale_by_root,    &scale_by_factor,
+      &soft_cap,         &temper,
+      &given_bias,       &alibi,
+      &alibi_and_bias,   &add_mask,
+      &add_bias,         &add_bias_and_mask,
+      &row_max,          &row_max_sink,
+      &shift_by_max,     &exponential,
+      &row_sum,          &row_sum_sink,
+      &normalise,        &softmax,
+      &softmax_sink,     &naive_exponential,
+      &naive_sum,        &naive_sum_sink,
   });
   return kAll;
 }

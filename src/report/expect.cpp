@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/decimal.h"
 
@@ -47,10 +48,15 @@ std::vector<Difference> differences(const Trace& trace, NodeId node, const Print
   return found;
 }
 
-int most_decimals(const Printed& printed) {
-  int most = 0;
-  for (const Number& number : printed.cells) most = std::max(most, number.decimals);
-  return most;
+// To how many decimals the writer may have rounded on the way: as many as some section shows.
+std::set<int> paper_decimals(const std::vector<Printed>& printed) {
+  std::set<int> found;
+  for (const Printed& p : printed) {
+    int most = 0;
+    for (const Number& number : p.cells) most = std::max(most, number.decimals);
+    found.insert(most);
+  }
+  return found;
 }
 
 }  // namespace
@@ -77,11 +83,12 @@ std::vector<Comparison> compare(const Trace& trace, const std::vector<Printed>& 
     comparison.differences = differences(trace, *node, p, &comparison.compared);
     if (!comparison.differences.empty()) {
       comparison.agreement = Agreement::differs;
-      const int decimals = most_decimals(p);
-      const Trace on_paper = run(trace.plan(), {.decimals = decimals, .rounds_each_step = true});
-      if (differences(on_paper, *node, p, nullptr).empty()) {
+      for (const int decimals : paper_decimals(printed)) {
+        const Trace on_paper = run(trace.plan(), {.decimals = decimals, .rounds_each_step = true});
+        if (!differences(on_paper, *node, p, nullptr).empty()) continue;
         comparison.agreement = Agreement::on_paper;
         comparison.paper_decimals = decimals;
+        break;
       }
     }
     comparisons.push_back(std::move(comparison));

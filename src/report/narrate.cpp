@@ -218,14 +218,14 @@ class Narrator {
       // 1e-9: far below any digit of a weight that somebody writes down, far above rounding.
       if (!(std::abs(trace_.row_sum(weights, i) - 1) < 1e-9)) {
         paragraph(say({"Hull: not stated, because the weights of row {0} sum to {1}, not to 1.",
-                       "凸包：不作断言，因为第 {0} 行的权重之和是 {1}，不是 1。"},
+                       "凸包：不作断言，因为 {0} 那一行的权重之和是 {1}，不是 1。"},
                       row, trace_.row_sum_text(weights, i, telling_.decimals)),
                   Tone::faint);
         return;
       }
       if (trace_.values(weights).row(i).minCoeff() < 0) {
         paragraph(say({"Hull: not stated, because row {0} has a negative weight.",
-                       "凸包：不作断言，因为第 {0} 行有负的权重。"},
+                       "凸包：不作断言，因为 {0} 那一行有负的权重。"},
                       row),
                   Tone::faint);
         return;
