@@ -76,12 +76,15 @@ int refuse(const CLI::ParseError& error, const CLI::App& app, Language language)
   const auto used = app.get_subcommands();
   const std::string name = used.empty() ? "" : " " + used.front()->get_name();
   const Said hint = say({"see: qkv{0} --help", "参见：qkv{0} --help"}, name);
+  // CLI11 says "CELL is required" and "--decimals: 1 required N missing"; the name stands first.
+  const std::string what = error.what();
+  const std::string option = what.substr(0, what.find_first_of(": "));
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
-    complain(say({"something is missing: {0}", "缺少参数：{0}"}, error.what()), hint, language);
+    complain(say({"{0} is missing", "缺少 {0}"}, option), hint, language);
   } else if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
-    complain(say({"an option lacks its value: {0}", "选项缺少取值：{0}"}, error.what()), hint, language);
+    complain(say({"{0} lacks its value", "{0} 缺少取值"}, option), hint, language);
   } else {
-    complain({error.what(), error.what()}, hint, language);
+    complain({what, what}, hint, language);
   }
   return kBadUsage;
 }
@@ -100,6 +103,7 @@ int main_of(std::vector<std::string> arguments) {
   CLI::App app{
       Text{"qkv: attention that shows its work", "qkv：把每一步都算给你看的注意力计算器"}.in(language),
       "qkv"};
+  app.option_defaults()->group(Text{"Options", "选项"}.in(language));  // commands inherit it
   app.set_version_flag("-V,--version", std::string("qkv ") + QKV_VERSION,
                        Text{"version", "版本"}.in(language));
   app.set_help_flag("-h,--help", Text{"this help", "显示帮助"}.in(language));
@@ -109,6 +113,7 @@ int main_of(std::vector<std::string> arguments) {
   formatter->label("OPTIONS", Text{"OPTIONS", "选项"}.in(language));
   formatter->label("SUBCOMMAND", Text{"COMMAND", "命令"}.in(language));
   formatter->label("SUBCOMMANDS", Text{"COMMANDS", "命令"}.in(language));
+  formatter->label("REQUIRED", Text{"REQUIRED", "必填"}.in(language));
   formatter->label("Positionals", Text{"Arguments", "参数"}.in(language));
   app.formatter(formatter);
   std::vector<Command> commands{setup_trace(app, language), setup_explain(app, language),
@@ -116,6 +121,7 @@ int main_of(std::vector<std::string> arguments) {
   std::vector<std::string> names;
   for (const Command& command : commands) {
     command.app->allow_extras();
+    command.app->group(Text{"Commands", "命令"}.in(language));
     command.app->set_help_flag("-h,--help", Text{"this help", "显示帮助"}.in(language));
     names.push_back(command.app->get_name());
   }

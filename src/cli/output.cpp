@@ -140,7 +140,7 @@ void print_diagnostics(const Diagnostics& diagnostics, const DiagnosticStyle& st
   std::string out;
   for (const Diagnostic& d : diagnostics.list()) {
     if (style.is_quiet && d.severity != Severity::error) continue;
-    out += render_diagnostic(d, style.language, color);
+    out += render_diagnostic(d, style.language, color, style.is_ascii);
   }
   std::fwrite(out.data(), 1, out.size(), stderr);
 }

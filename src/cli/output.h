@@ -24,6 +24,7 @@ struct DiagnosticStyle {
   Language language = Language::en;
   ColorChoice color = ColorChoice::automatic;
   bool is_quiet = false;  // errors only
+  bool is_ascii = false;
 };
 void print_diagnostics(const Diagnostics& diagnostics, const DiagnosticStyle& style);
 

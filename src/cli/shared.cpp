@@ -160,7 +160,11 @@ void add_problem_options(CLI::App& app, SharedOptions& options, Language languag
     const std::string name = key.name;
     const std::string flags = name == "decimals" ? "-p," + option_of(key) : option_of(key);
     app.add_option_function<std::string>(
-           flags, [&options, name](const std::string& value) { options.settings[name] = value; },
+           flags,
+           [&options, name, flags](const std::string& value) {
+             if (value.starts_with("--")) throw CLI::ArgumentMismatch::TypedAtLeast(flags, 1, "");
+             options.settings[name] = value;
+           },
            key.meaning.in(language))
         ->type_name(key.values)
         // Help names what this version can do; the others are understood and refused with a reason.
@@ -324,6 +328,7 @@ int finish(const SharedOptions& options, const Diagnostics& diagnostics) {
   style.language = language_named(options.lang).value_or(language_of_environment());
   if (options.ascii) style.language = Language::en;
   style.is_quiet = options.is_quiet;
+  style.is_ascii = options.ascii;
   if (options.color == "always") style.color = ColorChoice::always;
   if (options.color == "never") style.color = ColorChoice::never;
   print_diagnostics(diagnostics, style);

@@ -20,6 +20,10 @@ int run_softmax(const SoftmaxOptions& options) {
 
   std::string row;
   for (const std::string& part : options.numbers) row += (row.empty() ? "" : " ") + part;
+  if (row.find_first_not_of(' ') == std::string::npos) {
+    diagnostics.error("", say({"no numbers were given", "没有给出数字"}));
+    return finish(options, diagnostics);
+  }
   ProblemInput input;
   const SourcePtr source = source_from_text("softmax", row, diagnostics);
   if (!source) return finish(options, diagnostics);
