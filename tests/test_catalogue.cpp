@@ -1,0 +1,494 @@
+// Walks the table of ops: whatever holds for one of them holds for all, those of next year too.
+// An op that is in the table but not in inputs_of() below fails here until it is.
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+
+#include "base/interval.h"
+#include "base/surd.h"
+#include "expression.h"
+#include "ops/rows.h"
+#include "support.h"
+
+namespace qkv::test {
+namespace {
+
+// ---- Inputs for every op ----------------------------------------------------------------
+
+constexpr Index kQueries = 4;
+constexpr Index kKeys = 5;
+constexpr Index kWidth = 3;       // of queries
+constexpr Index kOtherWidth = 2;  // of keys where it may differ, and of values
+constexpr Index kHidden = 4;
+constexpr Index kEmptyRow = 1;  // a query that may look at nothing
+
+// What a matrix has to look like for the op to meet it in a plan.
+enum class Looks {
+  plain,
+  forbidden_minus_inf,  // scores after the mask
+  forbidden_zero,       // exponentials and weights: not negative, no two alike in a row
+  mask,                 // 0 and -inf
+  positive,
+};
+
+struct Input {
+  Index rows;
+  Index cols;
+  Looks looks = Looks::plain;
+};
+
+struct Subject {
+  const Op* op;
+  std::vector<Input> inputs;
+  std::vector<const char*> numbers = {};  // a value each that matters
+  bool uses_mask = false;
+  bool can_be_nan = false;     // an empty row may be asked to become NaN
+  bool takes_symbols = false;  // works on cells of several columns
+};
+
+const Input kScores{kQueries, kKeys};
+const Input kMasked{kQueries, kKeys, Looks::forbidden_minus_inf};
+const Input kWeights{kQueries, kKeys, Looks::forbidden_zero};
+const Input kMaskMatrix{kQueries, kKeys, Looks::mask};
+const Input kColumn{kQueries, 1};
+const Input kSums{kQueries, 1, Looks::positive};
+const Input kQ{kQueries, kWidth};
+const Input kK{kKeys, kWidth};
+const Input kOtherK{kKeys, kOtherWidth};
+const Input kV{kKeys, kOtherWidth};
+
+std::vector<Subject> subjects() {
+  using namespace ops;
+  const Input w{kWidth, kOtherWidth};
+  const Input w_linear{kOtherWidth, kWidth};
+  const Input b{1, kOtherWidth};
+  const Input w_a{kWidth, kHidden};
+  const Input u_a{kOtherWidth, kHidden};
+  const Input v_a{1, kHidden};
+  std::vector<Subject> list{
+      {&same_q, {kQ}},
+      {&same_k, {kQ}},
+      {&same_v, {kQ}},
+      {&ops::dot_rows, {kQ, kK}},
+      {&general_scores, {kQ, kOtherK, {kWidth, kOtherWidth}}},
+      {&ops::additive_scores, {kQ, kOtherK, w_a, u_a, v_a}},
+      {&additive_scores_biased, {kQ, kOtherK, w_a, u_a, v_a, v_a}},
+      {&ops::concat_scores, {kQ, kOtherK, {kWidth + kOtherWidth, kHidden}, v_a}},
+      {.op = &ops::weighted_sum, .inputs = {kWeights, kV}, .uses_mask = true, .can_be_nan = true},
+      {.op = &ops::hard_read, .inputs = {kWeights, kV}, .uses_mask = true, .can_be_nan = true},
+      {.op = &soft_read_beside, .inputs = {kWeights, kV}, .uses_mask = true, .can_be_nan = true},
+      {&scale_by_root, {kMasked}, {"3"}},
+      {&scale_by_root, {kMasked}, {"1/3"}},
+      {.op = &scale_by_factor, .inputs = {kMasked}, .numbers = {"-0.3"}, .uses_mask = true},
+      {.op = &scale_by_factor, .inputs = {kMasked}, .numbers = {"1/3"}, .uses_mask = true},
+      {.op = &ops::soft_cap, .inputs = {kMasked}, .numbers = {"5"}, .uses_mask = true},
+      {.op = &ops::soft_cap, .inputs = {kMasked}, .numbers = {"5/3"}, .uses_mask = true},
+      {&temper, {kMasked}, {"2"}},
+      {&temper, {kMasked}, {"2/3"}},
+      {&temper, {kMasked}, {"50%"}},
+      {&ops::alibi, {}, {"0.25"}},
+      {&ops::alibi, {}, {"1/3"}},
+      {&alibi_and_bias, {kMasked}, {"0.25"}},
+      {&alibi_and_bias, {kMasked}, {"sqrt(2)/3"}},
+      {.op = &add_mask, .inputs = {kScores, kMaskMatrix}, .uses_mask = true},
+      {.op = &add_bias, .inputs = {kScores, kMasked}, .uses_mask = true},
+      {.op = &add_bias_and_mask, .inputs = {kScores, kScores, kMaskMatrix}, .uses_mask = true},
+      {.op = &ops::row_max, .inputs = {kMasked}, .uses_mask = true},
+      {.op = &row_max_sink, .inputs = {kMasked}, .numbers = {"0.7"}, .uses_mask = true},
+      {.op = &row_max_sink, .inputs = {kMasked}, .numbers = {"-1/3"}, .uses_mask = true},
+      {.op = &shift_by_max, .inputs = {kMasked, kColumn}, .uses_mask = true},
+      {.op = &ops::exponential, .inputs = {kMasked}, .uses_mask = true},
+      {.op = &ops::row_sum, .inputs = {kWeights}, .uses_mask = true},
+      {.op = &row_sum_sink, .inputs = {kWeights, kColumn}, .numbers = {"0.7"}, .uses_mask = true},
+      {.op = &row_sum_sink, .inputs = {kWeights, kColumn}, .numbers = {"-1/3"}, .uses_mask = true},
+      {.op = &normalise, .inputs = {kWeights, kSums}, .uses_mask = true, .can_be_nan = true},
+      {.op = &softmax, .inputs = {kMasked}, .uses_mask = true, .can_be_nan = true},
+      {.op = &softmax_sink, .inputs = {kMasked}, .numbers = {"0.7"}, .uses_mask = true},
+      {.op = &naive_exponential, .inputs = {kMasked}, .uses_mask = true},
+      {.op = &naive_sum, .inputs = {kWeights}, .uses_mask = true},
+      {.op = &naive_sum_sink, .inputs = {kWeights}, .numbers = {"0.7"}, .uses_mask = true},
+  };
+  for (const Op* op : {&project_q, &project_k, &project_v, &project_output}) {
+    list.push_back({.op = op, .inputs = {kQ, w}, .takes_symbols = true});
+  }
+  for (const Op* op : {&project_q_biased, &project_k_biased, &project_v_biased, &project_output_biased}) {
+    list.push_back({.op = op, .inputs = {kQ, w, b}, .takes_symbols = true});
+  }
+  for (const Op* op : {&linear_q, &linear_k, &linear_v, &linear_output}) {
+    list.push_back({.op = op, .inputs = {kQ, w_linear}, .takes_symbols = true});
+  }
+  for (const Op* op : {&linear_q_biased, &linear_k_biased, &linear_v_biased, &linear_output_biased}) {
+    list.push_back({.op = op, .inputs = {kQ, w_linear, b}, .takes_symbols = true});
+  }
+  return list;
+}
+
+// One op with everything it needs.
+struct Instance {
+  const Op* op;
+  std::vector<Matrix> inputs;
+  Params params;
+};
+
+Mask random_mask(Random& random) {
+  Mask mask = random.mask(kQueries, kKeys);
+  mask.row(kEmptyRow).setConstant(false);
+  return mask;
+}
+
+Matrix random_input(const Input& input, const Mask& mask, Index basis, Random& random) {
+  Matrix m = random.matrix(input.rows, input.cols * basis);
+  for (Index i = 0; i < m.rows(); ++i) {
+    // 1/16 … 5/16 in some order: hard reading has no tie.
+    const std::vector<Index> order = random.shuffled(m.cols());
+    for (Index j = 0; j < m.cols(); ++j) {
+      switch (input.looks) {
+        case Looks::plain:
+          break;
+        case Looks::positive:
+          m(i, j) = std::abs(m(i, j)) + 0.5;
+          break;
+        case Looks::mask:
+          m(i, j) = mask(i, j) ? 0 : -kInfinity;
+          break;
+        case Looks::forbidden_minus_inf:
+          if (!mask(i, j)) m(i, j) = -kInfinity;
+          break;
+        case Looks::forbidden_zero:
+          m(i, j) = mask(i, j) ? static_cast<double>(order[static_cast<std::size_t>(j)] + 1) / 16 : 0;
+          break;
+      }
+    }
+  }
+  return m;
+}
+
+Instance instance_of(const Subject& subject, bool is_nan, Index basis, Random& random) {
+  Instance instance{subject.op, {}, {}};
+  const Mask mask = random_mask(random);
+  for (std::size_t i = 0; i < subject.inputs.size(); ++i) {
+    instance.inputs.push_back(random_input(subject.inputs[i], mask, i == 0 ? basis : 1, random));
+  }
+  Params& p = instance.params;
+  for (const char* number : subject.numbers) p.numbers.push_back(written(number));
+  if (subject.uses_mask) p.allowed = std::make_shared<const Mask>(mask);
+  p.align = -1;
+  p.shape = {kQueries, kKeys};
+  p.empty_row_is_nan = is_nan;
+  p.basis = basis;
+  return instance;
+}
+
+std::string label_of(const Op& op) { return fmt::format("{}, {}", op.name, op.title.en); }
+
+template <class F>
+void for_each_instance(std::uint64_t stream, F check) {
+  QKV_SAY_SEED();
+  Random random(stream);
+  for (int round = 0; round < 5; ++round) {
+    for (const Subject& subject : subjects()) {
+      INFO("op ", label_of(*subject.op));
+      for (const bool is_nan : {false, true}) {
+        if (is_nan && !subject.can_be_nan) continue;
+        for (const Index basis : {1, 2}) {
+          if (basis > 1 && !subject.takes_symbols) continue;
+          CAPTURE(is_nan);
+          CAPTURE(basis);
+          check(instance_of(subject, is_nan, basis, random));
+        }
+      }
+    }
+  }
+}
+
+std::vector<Shape> shapes_of(const std::vector<Matrix>& inputs) {
+  std::vector<Shape> shapes;
+  for (const Matrix& m : inputs) shapes.push_back({m.rows(), m.cols()});
+  return shapes;
+}
+
+Matrix result_of(const Instance& instance) {
+  const InputsOf<Matrix> inputs(instance.inputs.begin(), instance.inputs.end());
+  return instance.op->kernel.doubles(inputs, instance.params);
+}
+
+IntervalMatrix enclosures_of(const Instance& instance) {
+  std::vector<IntervalMatrix> enclosed;
+  for (const Matrix& m : instance.inputs) {
+    IntervalMatrix exact(m.rows(), m.cols());
+    for (Index i = 0; i < m.rows(); ++i) {
+      for (Index j = 0; j < m.cols(); ++j) exact(i, j) = m(i, j);
+    }
+    enclosed.push_back(std::move(exact));
+  }
+  const InputsOf<IntervalMatrix> inputs(enclosed.begin(), enclosed.end());
+  return instance.op->kernel.intervals(inputs, instance.params);
+}
+
+SurdMatrix surds_of(const Instance& instance) {
+  std::vector<SurdMatrix> exact;
+  for (const Matrix& m : instance.inputs) {
+    SurdMatrix surds(m.rows(), m.cols());
+    for (Index i = 0; i < m.rows(); ++i) {
+      for (Index j = 0; j < m.cols(); ++j) {
+        surds(i, j) = std::isinf(m(i, j)) ? Surd::infinity(m(i, j) > 0 ? 1 : -1) : Surd(m(i, j));
+      }
+    }
+    exact.push_back(std::move(surds));
+  }
+  const InputsOf<SurdMatrix> inputs(exact.begin(), exact.end());
+  return instance.op->kernel.surds(inputs, instance.params);
+}
+
+// Of fractions these make none; and a fraction plus a root is no surd.
+bool leaves_the_surds(const Op& op, const Params& params) {
+  if (op.name == std::string_view("alibi_and_bias") && !params.numbers[0].is_decimal) return true;
+  const std::set<std::string_view> names{"soft_cap",
+                                         "exp",
+                                         "softmax",
+                                         "softmax_sink",
+                                         "naive_exp",
+                                         "row_sum_sink",
+                                         "naive_sum_sink",
+                                         "additive_scores",
+                                         "additive_scores_biased",
+                                         "concat_scores"};
+  return names.contains(op.name);
+}
+
+// ---- Expressions ------------------------------------------------------------------------
+
+std::string bracketed(double value) {
+  if (std::isinf(value)) return value > 0 ? "(∞)" : "(−∞)";
+  return fmt::format("({:.17g})", value);
+}
+
+// The expression of a shown cell with numbers put in.  Of a symbolic cell, the coefficient of
+// one name: a bias joins the constant alone, which comes first.
+std::string in_numbers(const Instance& instance, Index row, Index col, Index name) {
+  std::vector<Shape> shapes = shapes_of(instance.inputs);
+  const Index basis = instance.params.basis;
+  if (basis > 1) shapes[0].cols /= basis;
+  std::string text;
+  for (const Term& term : instance.op->cell({instance.params, shapes, row, col})) {
+    if (term.input < 0) {
+      text += term.text;
+    } else if (term.input == 0) {
+      text += bracketed(instance.inputs[0](term.row, term.col * basis + name));
+    } else {
+      const bool is_bias_elsewhere = term.input == 2 && name > 0;
+      text += bracketed(
+          is_bias_elsewhere ? 0 : instance.inputs[static_cast<std::size_t>(term.input)](term.row, term.col));
+    }
+  }
+  return text;
+}
+
+// Empty when the interval is narrow and holds the double up to the double's own error.
+std::string enclosure_fault(const Interval& x, double computed) {
+  const auto nearest = nearest_double(x);
+  if (std::isnan(computed) || std::isinf(computed)) {
+    const bool is_same = nearest && (*nearest == computed || (std::isnan(*nearest) && std::isnan(computed)));
+    return is_same ? "" : "the double is not finite, the interval differs";
+  }
+  const double scale = std::max(1.0, std::abs(computed));
+  const auto low = lower(x);
+  const auto high = upper(x);
+  if (!(low <= computed + 1e-13 * scale && high >= computed - 1e-13 * scale))
+    return "does not hold the double";
+  if (!(high - low <= 1e-30 * scale)) return "is wide";
+  return "";
+}
+
+std::string file_text(const char* path) {
+  std::ifstream file(fmt::format("{}{}", QKV_SOURCE_DIR, path));
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+bool has_chinese(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0xE3; });
+}
+
+}  // namespace
+
+TEST_CASE("the table of ops holds every op that ops/rows.h declares, once") {
+  const std::string header = file_text("/src/ops/rows.h");
+  std::size_t declared = 0;
+  const std::regex line(R"(extern const Op ([^;]*);)");
+  for (auto match = std::sregex_iterator(header.begin(), header.end(), line); match != std::sregex_iterator();
+       ++match) {
+    const std::string names = (*match)[1];
+    declared += static_cast<std::size_t>(std::count(names.begin(), names.end(), ',')) + 1;
+  }
+  const std::set<const Op*> in_table(ops::all().begin(), ops::all().end());
+  CHECK(in_table.size() == declared);
+  CHECK(ops::all().size() == declared);
+}
+
+TEST_CASE("every op that computes is a subject of these tests") {
+  std::set<const Op*> tested;
+  for (const Subject& subject : subjects()) tested.insert(subject.op);
+  for (const Op* op : ops::all()) {
+    INFO("op ", label_of(*op));
+    CHECK((op->kernel.doubles != nullptr) == tested.contains(op));
+    CHECK((op->kernel.doubles != nullptr) == (op->kernel.intervals != nullptr));
+    CHECK((op->kernel.doubles != nullptr) == (op->kernel.surds != nullptr));
+  }
+}
+
+TEST_CASE("every op speaks both languages") {
+  for (const Op* op : ops::all()) {
+    INFO("op ", label_of(*op));
+    for (const Text& text : {op->title, op->why}) {
+      CHECK(std::string_view(text.en) != "");
+      CHECK_FALSE(has_chinese(text.en));
+      CHECK(has_chinese(text.zh));
+    }
+    CHECK(std::string_view(op->why.en).ends_with("."));
+    CHECK(std::string_view(op->why.zh).ends_with("。"));
+  }
+}
+
+TEST_CASE("a formula names every input and no other, and only numbers there are") {
+  for (const Subject& subject : subjects()) {
+    const std::string formula(subject.op->formula);
+    INFO("op ", label_of(*subject.op), ": ", formula);
+    CHECK(formula != "");
+    for (std::size_t i = 1; i <= 9; ++i) {
+      const bool is_named = formula.find("#" + std::to_string(i)) != std::string::npos;
+      CHECK(is_named == (i <= subject.inputs.size()));
+      if (formula.find("@" + std::to_string(i)) != std::string::npos) CHECK(i <= subject.numbers.size());
+    }
+    CHECK(std::count(formula.begin(), formula.end(), '{') == std::count(formula.begin(), formula.end(), '}'));
+    CHECK(std::count(formula.begin(), formula.end(), '(') == std::count(formula.begin(), formula.end(), ')'));
+  }
+}
+
+TEST_CASE("an op without a formula is given, and has nothing to explain") {
+  for (const Op* op : ops::all()) {
+    INFO("op ", label_of(*op));
+    CHECK(op->formula.empty() == (op->kernel.doubles == nullptr));
+    if (op->kernel.doubles != nullptr) continue;
+    const Params params{.shape = {2, 3}};
+    CHECK(op->shape({}, params) == Shape{2, 3});
+    CHECK(op->cell({params, {}, 0, 0}).empty());
+  }
+}
+
+TEST_CASE("ops of one name share their formula, and only the known families share a name") {
+  std::map<std::string, std::set<std::string>> formulas;
+  std::map<std::string, int> count;
+  for (const Op* op : ops::all()) {
+    formulas[op->name].insert(std::string(op->formula));
+    ++count[op->name];
+  }
+  for (const auto& of_name : formulas) {
+    INFO("name ", of_name.first);
+    CHECK(of_name.second.size() == 1);
+  }
+  std::string families;
+  for (const auto& [name, n] : count) {
+    if (n > 1) families += fmt::format("{} {}, ", name, n);
+  }
+  CHECK(families ==
+        "given 9, linear 4, linear_biased 4, parameter 2, project 4, project_biased 4, same 3, weighted_sum 2, ");
+}
+
+TEST_CASE("the shape rule of every op gives the shape of its result") {
+  for_each_instance(1, [](const Instance& instance) {
+    const std::vector<Shape> shapes = shapes_of(instance.inputs);
+    const Matrix result = result_of(instance);
+    CHECK(instance.op->shape(shapes, instance.params) == Shape{result.rows(), result.cols()});
+    if (instance.op->terms != nullptr) CHECK(instance.op->terms(shapes) > 0);
+  });
+}
+
+TEST_CASE("intervals hold what doubles compute, are narrow, and shrink as digits grow") {
+  for_each_instance(2, [](const Instance& instance) {
+    const Matrix result = result_of(instance);
+    const auto at_digits = [&](unsigned digits) {
+      const PrecisionScope precision(digits);
+      return enclosures_of(instance);
+    };
+    const IntervalMatrix rough = at_digits(20);
+    const IntervalMatrix usual = at_digits(40);
+    REQUIRE(Shape{usual.rows(), usual.cols()} == Shape{result.rows(), result.cols()});
+    for (Index i = 0; i < result.rows(); ++i) {
+      for (Index j = 0; j < result.cols(); ++j) {
+        CAPTURE(i);
+        CAPTURE(j);
+        CHECK(enclosure_fault(usual(i, j), result(i, j)) == "");
+        if (!std::isfinite(result(i, j))) continue;
+        CHECK(lower(rough(i, j)) <= lower(usual(i, j)));
+        CHECK(upper(rough(i, j)) >= upper(usual(i, j)));
+      }
+    }
+  });
+}
+
+TEST_CASE("a value known exactly is what doubles compute, and is known while no exponential comes in") {
+  for_each_instance(4, [](const Instance& instance) {
+    const Matrix result = result_of(instance);
+    const SurdMatrix exact = surds_of(instance);
+    REQUIRE(Shape{exact.rows(), exact.cols()} == Shape{result.rows(), result.cols()});
+    for (Index i = 0; i < result.rows(); ++i) {
+      for (Index j = 0; j < result.cols(); ++j) {
+        CAPTURE(i);
+        CAPTURE(j);
+        switch (exact(i, j).kind()) {
+          case Surd::Kind::finite: {
+            const PrecisionScope precision(40);
+            CHECK(enclosure_fault(enclose(exact(i, j)), result(i, j)) == "");
+            break;
+          }
+          case Surd::Kind::plus_infinity:
+            CHECK(result(i, j) == kInfinity);
+            break;
+          case Surd::Kind::minus_infinity:
+            CHECK(result(i, j) == -kInfinity);
+            break;
+          case Surd::Kind::unknown:
+            CHECK((std::isnan(result(i, j)) || leaves_the_surds(*instance.op, instance.params)));
+            break;
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("the explanation of every cell, read by somebody else, is the cell's value") {
+  for_each_instance(3, [](const Instance& instance) {
+    const Matrix result = result_of(instance);
+    const Index basis = instance.params.basis;
+    Matrix explained(result.rows(), result.cols());
+    for (Index i = 0; i < result.rows(); ++i) {
+      for (Index j = 0; j < result.cols(); ++j) {
+        const std::string text = in_numbers(instance, i, j / basis, j % basis);
+        CAPTURE(text);
+        REQUIRE(text != "");
+        REQUIRE_NOTHROW(explained(i, j) = static_cast<double>(ExpressionReader::value_of(text)));
+        CHECK(apart(explained.block(i, j, 1, 1), result.block(i, j, 1, 1), 1e-9) == "");
+      }
+    }
+  });
+}
+
+TEST_CASE("the reader of expressions reads as a person does") {
+  const auto value = [](const char* text) { return static_cast<double>(ExpressionReader::value_of(text)); };
+  CHECK(value("1 + 2·3 − 8/4/2") == 6);
+  CHECK(value("−2·|1 − 4| + (-3)") == -9);
+  CHECK(value("1 / √4") == 0.5);
+  CHECK(value("sqrt(2)*sqrt(2)/2 + 50%") == 1.5);
+  CHECK(value("e^(−∞) / (e^(0) + e^(−∞))") == 0);
+  CHECK(value("max(-3, 2, 1) + 1e-3") == 2.001);
+  CHECK(value("argmax(0.5→7, 0.2→9, 0.5→8)") == 7);
+  CHECK(value("5·tanh(10 / 5)") == doctest::Approx(4.820137900379085));  // mpmath: 5*tanh(2)
+  CHECK(std::isnan(value("nan")));
+  CHECK_THROWS(value("1 + -2 3"));
+  CHECK_THROWS(value("2 · · 3"));
+}
+
+}  // namespace qkv::test

@@ -1,0 +1,57 @@
+#include <doctest/doctest.h>
+
+#include "base/display_width.h"
+#include "base/position.h"
+#include "base/suggest.h"
+
+using namespace qkv;
+
+TEST_CASE("a Chinese character takes two columns, a mathematical sign one, a combining mark none") {
+  CHECK(column_width("我") == 2);
+  CHECK(column_width("√∞α·") == 4);
+  CHECK(column_width("e\u0301") == 1);
+  CHECK(column_width("t1 苹果") == 7);
+}
+
+TEST_CASE("padding counts columns, not bytes") {
+  CHECK(fill_right("我", 4) + "|" == "我  |");
+  CHECK(fill_left("吃 ", 4) == " 吃 ");
+  CHECK(fill_left("too wide", 3) == "too wide");
+}
+
+TEST_CASE("whatever could move the cursor or turn the line is spelt out") {
+  CHECK(visible("a\x1b[31m\n") == "a\\u{1b}[31m\\u{a}");
+  CHECK(visible("\x7f\u0085\u2028\u2029") == "\\u{7f}\\u{85}\\u{2028}\\u{2029}");
+  CHECK(visible("\u202eabc\u2066\u200f\u061c") == "\\u{202e}abc\\u{2066}\\u{200f}\\u{61c}");
+  CHECK(visible("我 · −∞") == "我 · −∞");
+}
+
+TEST_CASE("the first byte that is not UTF-8 is found") {
+  CHECK_FALSE(invalid_utf8_at("我 abc").has_value());
+  CHECK(invalid_utf8_at("ab\xff") == 2U);
+  CHECK(invalid_utf8_at("\xe6\x88") == 0U);      // 我 cut short
+  CHECK(invalid_utf8_at("a\xc0\xaf") == 1U);     // an overlong '/'
+  CHECK(invalid_utf8_at("\xed\xa0\x80") == 0U);  // a surrogate
+}
+
+TEST_CASE("columns are counted in characters and lines may end with CRLF") {
+  const std::string_view text = "a\r\n我 b\n";
+  CHECK(position_of(text, 0).line == 1);
+  CHECK(position_of(text, 0).whole_line == Span{0, 1});
+  CHECK(position_of(text, 7).line == 2);
+  CHECK(position_of(text, 7).column == 3);
+  CHECK(position_of(text, 7).whole_line == Span{3, 8});
+  CHECK(position_of(text, text.size()).line == 3);
+}
+
+TEST_CASE("a misspelt word is near the word that was meant") {
+  CHECK(nearest_word("tokns", {"title", "tokens", "kv_tokens"}) == "tokens");
+  CHECK(nearest_word("w_q", {"W_K", "W_Q"}) == "W_Q");
+  CHECK(nearest_word("sacle", {"score", "scale"}) == "scale");  // neighbours swapped: one edit
+}
+
+TEST_CASE("a word that is near nothing gets no suggestion") {
+  CHECK_FALSE(nearest_word("banana", {"mask", "scale"}).has_value());
+  CHECK_FALSE(nearest_word("Z", {"Q", "K"}).has_value());
+  CHECK_FALSE(nearest_word(std::string(100000, 'a'), {"mask"}).has_value());
+}
