@@ -28,7 +28,7 @@ build() {
   [ -w "$dir" ] || die "cannot write to $dir; set BUILD_DIR to a folder that can be written"
   # A build folder from another checkout, generator or CMake needs the fresh start.
   configure "$@" || configure --fresh "$@" || {
-    say "CMake does not configure yet: installing what it needs"
+    say "CMake does not configure yet (why: $dir/configure.log): installing what it needs"
     # shellcheck disable=SC2046  # a list of words
     install_packages $(build_packages)
     configure --fresh "$@" || {
