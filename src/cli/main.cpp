@@ -7,6 +7,7 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,14 @@ void complain(const Said& message, const Said& hint, Language language) {
   Diagnostics diagnostics;
   diagnostics.error("", message, hint);
   print_diagnostics(diagnostics, {.language = language});
+}
+
+// To standard output; a full disk is noticed here as everywhere.
+int print(const std::string& text, Language language) {
+  Diagnostics diagnostics;
+  if (write_output("", text, {}, diagnostics)) return 0;
+  print_diagnostics(diagnostics, {.language = language});
+  return kBadUsage;
 }
 
 std::vector<std::string> option_names(const CLI::App& app) {
@@ -146,8 +155,10 @@ int main_of(std::vector<std::string> arguments) {
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     app.parse(reversed);
-  } catch (const CLI::Success& success) {
-    return app.exit(success);
+  } catch (const CLI::Success& success) {  // --help, --version
+    std::ostringstream text;
+    app.exit(success, text, text);
+    return print(text.str(), language);
   } catch (const CLI::ParseError& error) {
     return refuse(error, app, language);
   }
@@ -158,8 +169,7 @@ int main_of(std::vector<std::string> arguments) {
     if (!leftovers.empty()) return refuse_leftovers(leftovers, *command.app, language);
     return command.run();
   }
-  std::fputs(app.help().c_str(), stdout);
-  return 0;
+  return print(app.help(), language);
 }
 
 }  // namespace
