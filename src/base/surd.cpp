@@ -28,7 +28,7 @@ Surd::Surd(double value) {
 }
 
 // coefficient · √(p/q) = coefficient/q · √(p·q), with square factors taken out of the root.
-Surd Surd::of(Rational coefficient, const Rational& under_root) {
+Surd Surd::of(const Rational& coefficient, const Rational& under_root) {
   Surd result;
   if (coefficient == 0 || under_root == 0) return result;
   Integer root = numerator(under_root) * denominator(under_root);

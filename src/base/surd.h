@@ -57,7 +57,7 @@ class Surd {
 
  private:
   explicit Surd(Kind kind) : kind_(kind) {}
-  static Surd of(Rational coefficient, const Rational& under_root);
+  static Surd of(const Rational& coefficient, const Rational& under_root);
 
   Kind kind_ = Kind::finite;
   Rational coefficient_ = 0;

@@ -38,7 +38,7 @@ std::string symbolic_text(const Trace& trace, const CellAt& at, int decimals) {
 }
 
 // A negative number or a ratio inside an expression needs brackets, unless it stands first.
-std::string inside(std::string text, bool is_first) {
+std::string inside(const std::string& text, bool is_first) {
   const bool is_compound = text.find_first_of("*/ ") != std::string::npos;
   const bool is_negative = text.starts_with('-') || text.starts_with("−");
   return is_compound || (is_negative && !is_first) ? "(" + text + ")" : text;
