@@ -264,16 +264,16 @@ TEST_CASE("a fully forbidden row gives zero weights and output, not NaN") {
   CHECK(shown(trace, "output", 1) == "0.0 ; 2.0");
 }
 
-TEST_CASE("a fully forbidden row gives NaN where the problem asks for it, except beside a sink") {
+TEST_CASE("a fully forbidden row gives NaN where the problem asks for it, beside a sink too") {
   Problem p = problem_at(Entry::scores, {{"scores", rows_of("1 2 ; 0 0")}, {"V", rows_of("1 ; 3")}});
   forbid(p, mask_of("0 0 ; 1 1"));
   p.empty_row = EmptyRow::nan;
   CHECK(shown(traced(p), "weights", 1) == "nan nan ; 0.5 0.5");
   CHECK(shown(traced(p), "output", 1) == "nan ; 2.0");
-  // The sink takes the whole weight: the row is no longer empty.
+  // Whether a row is empty is decided by the mask alone; a sink is no key.
   p.sink_logit = written("0");
-  CHECK(shown(traced(p), "weights", 2) == "0 0 ; 0.33 0.33");
-  CHECK(shown(traced(p), "output", 2) == "0.00 ; 1.33");
+  CHECK(shown(traced(p), "weights", 2) == "nan nan ; 0.33 0.33");
+  CHECK(shown(traced(p), "output", 2) == "nan ; 1.33");
 }
 
 TEST_CASE("the cap stands before the mask, or tanh would bring forbidden keys back") {

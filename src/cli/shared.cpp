@@ -53,6 +53,9 @@ struct FormatName {
 constexpr std::array<FormatName, 2> kFormats{
     {{"text", ".txt", Format::text}, {"json", ".json", Format::json}}};
 
+// Named like forms that are still to come: plain text under such a name would mislead.
+constexpr std::array<const char*, 6> kLaterExtensions{".md", ".tex", ".html", ".svg", ".csv", ".npy"};
+
 struct DetailName {
   const char* name;
   Detail detail;
@@ -167,6 +170,7 @@ void add_problem_options(CLI::App& app, SharedOptions& options, Language languag
            },
            key.meaning.in(language))
         ->type_name(key.values)
+        ->take_last()
         // Help names what this version can do; the others are understood and refused with a reason.
         ->group(key.is_available ? Text{"Settings, as in the file", "设置（与文件中的同名）"}.in(language)
                                  : "");
@@ -250,6 +254,14 @@ std::optional<Presentation> presentation_of(const SharedOptions& options, Diagno
   } else {
     for (const FormatName& f : kFormats) {
       if (options.output.ends_with(f.extension)) p.format = f.format;
+    }
+    for (const char* extension : kLaterExtensions) {
+      if (!options.output.ends_with(extension)) continue;
+      diagnostics.error(options.output,
+                        say({"this version does not write {0}", "这个版本还不能写 {0}"}, extension),
+                        say({"it writes: {0}; --format text writes text under any name",
+                             "可写：{0}；--format text 可用任何文件名"},
+                            names_of(kFormats)));
     }
   }
   if (diagnostics.has_errors()) return std::nullopt;

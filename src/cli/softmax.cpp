@@ -34,6 +34,14 @@ int run_softmax(const SoftmaxOptions& options) {
   const auto problem = read_problem(input, diagnostics);
   if (!problem) return finish(options, diagnostics);
 
+  if (problem->tokens.size() > 1) {
+    diagnostics.error("",
+                      say({"one row at a time, but {0} were given", "一次只算一行，而这里给了 {0} 行"},
+                          problem->tokens.size()),
+                      say({"several rows belong in a file: [scores] with scale = none",
+                           "多行请写进文件：[scores]，并设 scale = none"}));
+    return finish(options, diagnostics);
+  }
   const Trace trace = run(plan_of(*problem), {.decimals = problem->decimals});
   const Telling telling{.decimals = problem->decimals, .language = presentation->language};
   write_text(softmax_lines(trace, telling), options, *presentation, {}, diagnostics);

@@ -324,7 +324,7 @@ class Attention {
 
   NodeId softmax(NodeId scores) {
     Params params = visible_;
-    params.empty_row_is_nan = problem_.empty_row == EmptyRow::nan && !problem_.sink_logit;
+    params.empty_row_is_nan = problem_.empty_row == EmptyRow::nan;
     const bool has_sink = problem_.sink_logit.has_value();
     Params with_sink = params;
     if (has_sink) with_sink.numbers.push_back(*problem_.sink_logit);
@@ -355,7 +355,7 @@ class Attention {
 
   void output(NodeId weights, NodeId v) {
     Params params = visible_;
-    params.empty_row_is_nan = problem_.empty_row == EmptyRow::nan && !problem_.sink_logit;
+    params.empty_row_is_nan = problem_.empty_row == EmptyRow::nan;
     const std::vector<std::string> basis = builder_[v].basis;
     NodeTraits traits{.rows = problem_.tokens, .basis = basis};
     const bool is_hard = problem_.read == ReadKind::hard;

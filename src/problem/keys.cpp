@@ -367,7 +367,7 @@ const std::array kKeys{
         "exact | paper",
         "exact",
         {"round only what is printed, or every step before it is used",
-         "只在打印时四舍五入，或每一步都先四舍五入再往下算"},
+         "只在打印时舍入，或每一步都先舍入再往下算"},
         [](ValueReader& v, Settings& s) {
           return choose(v, s.round, {{"exact", Rounding::exact}, {"paper", Rounding::paper}});
         }},

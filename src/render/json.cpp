@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/decimal.h"
+#include "base/display_width.h"
 #include "report/cell_text.h"
 #include "report/formula.h"
 
@@ -111,6 +112,21 @@ Json comparison_as_json(const Comparison& c) {
   return json;
 }
 
+// What a terminal must not see (bidi controls, line separators) is escaped here too; other
+// letters stay readable.
+std::string dumped(const Json& json) {
+  const std::string raw = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string out;
+  for (std::size_t at = 0; at < raw.size();) {
+    const CodePoint c = first_code_point(std::string_view(raw).substr(at));
+    const std::string_view bytes = std::string_view(raw).substr(at, c.length);
+    out += visible(bytes) == bytes ? std::string(bytes)
+                                   : fmt::format("\\u{:04x}", static_cast<unsigned>(c.value));
+    at += c.length;
+  }
+  return out;
+}
+
 // Objects over several lines, a row of a matrix on one.
 void write(const Json& json, int indent, std::string& out) {
   const auto begin_line = [&](int by) {
@@ -119,7 +135,7 @@ void write(const Json& json, int indent, std::string& out) {
   const bool is_row = json.is_array() && (json.empty() || !json.front().is_structured() ||
                                           (json.front().is_object() && !json.front().contains("id")));
   if (!json.is_structured() || is_row) {
-    out += json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    out += dumped(json);
     return;
   }
   bool is_first = true;
@@ -128,7 +144,7 @@ void write(const Json& json, int indent, std::string& out) {
     if (!is_first) out += ',';
     is_first = false;
     begin_line(2);
-    if (json.is_object()) out += Json(key).dump() + ": ";
+    if (json.is_object()) out += dumped(Json(key)) + ": ";
     write(value, indent + 2, out);
   }
   if (!json.empty()) begin_line(0);

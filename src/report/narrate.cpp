@@ -12,6 +12,9 @@ namespace {
 // More columns than this, and the hull is told in one sentence instead of one bound a column.
 constexpr Index kMostHullColumns = 4;
 
+// Far below any digit of a weight that somebody writes down, far above rounding.
+constexpr double kSumTolerance = 1e-9;
+
 // A cell's own formula is printed in names when it refers to so few cells that it stays short.
 constexpr std::ptrdiff_t kMostNamedCells = 2;
 
@@ -52,10 +55,11 @@ class Narrator {
     if (!about_.mask_meaning.empty())
       paragraph(say({"Mask: {0}", "掩码：{0}"}, about_.mask_meaning), Tone::faint);
     if (trace_.arithmetic() == Arithmetic::doubles) {
-      paragraph(say({"Large problem: computed in double precision, sums from left to right; the last digits "
-                     "are not proved.",
-                     "题目较大：用双精度计算，从左到右求和；末位数字未经证明。"}),
-                Tone::faint);
+      paragraph(
+          say({"Large problem: computed in double precision, sums from left to right; digits are not proved, "
+               "and sums of huge numbers that cancel can be wrong altogether.",
+               "题目较大：用双精度计算，从左到右求和；数字未经证明，很大的数相互抵消时可能完全不对。"}),
+          Tone::faint);
     }
   }
 
@@ -200,7 +204,8 @@ class Narrator {
     if (std::string_view(node.op->name) != "divide") return;
     const bool has_sink =
         plan_[node.inputs[1]].op->terms == nullptr && !plan_[node.inputs[1]].params.numbers.empty();
-    if (has_sink) {
+    const bool gave_some = has_sink && trace_.values(id).rowwise().sum().minCoeff() < 1 - kSumTolerance;
+    if (gave_some) {
       paragraph(say({"The rows sum to less than 1: the rest went to the sink.",
                      "每行的和小于 1：剩下的权重给了汇聚（sink）。"}));
     }
@@ -215,8 +220,7 @@ class Narrator {
     for (Index i = 0; i < node.shape.rows; ++i) {
       if (!shows_row(node, i)) continue;
       const std::string row = plan_[weights].rows[static_cast<std::size_t>(i)];
-      // 1e-9: far below any digit of a weight that somebody writes down, far above rounding.
-      if (!(std::abs(trace_.row_sum(weights, i) - 1) < 1e-9)) {
+      if (!(std::abs(trace_.row_sum(weights, i) - 1) < kSumTolerance)) {
         paragraph(say({"Hull: not stated, because the weights of row {0} sum to {1}, not to 1.",
                        "凸包：不作断言，因为 {0} 那一行的权重之和是 {1}，不是 1。"},
                       row, trace_.row_sum_text(weights, i, telling_.decimals)),

@@ -14,6 +14,14 @@ std::string name_of_cell(const Node& node, Index row, Index col) {
   return node.id + "[" + label(node.rows, row) + "," + label(node.cols, col) + "]";
 }
 
+// A NaN that came in is not explained again.
+bool has_nan_input(const Node& node, const std::vector<Matrix>& values) {
+  for (const NodeId input : node.inputs) {
+    if (values[input].hasNaN()) return true;
+  }
+  return false;
+}
+
 bool is_made_of_finite(const Node& node, const std::vector<Matrix>& values) {
   for (const NodeId input : node.inputs) {
     if (!values[input].allFinite()) return false;
@@ -56,6 +64,7 @@ std::vector<Said> range_warnings(const Plan& plan, const std::vector<Matrix>& va
     const Node& node = plan[id];
     const Matrix& value = values[id];
     if (node.role == Role::aside || value.allFinite()) continue;
+    if (has_nan_input(node, values)) continue;
     const bool from_finite = is_made_of_finite(node, values);
     for (Index i = 0; i < value.rows(); ++i) {
       if (row_is_empty(node.params, i)) continue;
