@@ -152,6 +152,11 @@ TEST_CASE("a label is marked by a colon or a bar, or quoted") {
   CHECK(plain("\"a: b\" | 1\n\"c d\" 2\n") == "a: b: 1 ; c d: 2");
 }
 
+TEST_CASE("before a colon or a bar a comma belongs to the label") {
+  CHECK(plain("a,b | 1 0\n我，你：0, 1\n") == "a,b: 1 0 ; 我，你: 0 1");
+  CHECK(plain("1,0\n0, 1\n") == "1 0 ; 0 1");  // without one it separates cells
+}
+
 TEST_CASE("an unmarked first word is a label before a bracket, or when every row has one") {
   CHECK(plain("t1 [1, 0]\nt2 [0, 1]\n") == "t1: 1 0 ; t2: 0 1");
   CHECK(plain("我 1 0\n爱 0 1\n") == "我: 1 0 ; 爱: 0 1");

@@ -199,6 +199,7 @@ class MatrixReader {
   }
 
   void read_line(std::size_t at, std::size_t end) {
+    if (!is_row_open_ && depth_ == 0) at = label_with_commas(at, end);
     while (at < end && !is_hopeless()) {
       const Folded c = fold_at(text_, at);
       const Span here{at, at + c.length};
@@ -229,6 +230,36 @@ class MatrixReader {
     }
     // "[[1, 2," + "3, 4]]": a row that stands in its own bracket inside another goes on.
     if (depth_ < 2 || !is_row_open_) end_row();
+  }
+
+  // "a,b | 1 2": before ":" or "|" a comma belongs to the label.  Reads such a label and its sign;
+  // returns where to go on, which is `at` for every other line.
+  std::size_t label_with_commas(std::size_t at, std::size_t end) {
+    std::optional<Span> label;
+    bool has_comma = false;
+    bool has_ended = false;
+    for (std::size_t here = at; here < end;) {
+      const Folded c = fold_at(text_, here);
+      const Span span{here, here + c.length};
+      if (c.value == ':' || c.value == '|') {
+        if (!label || !has_comma) return at;
+        add_word({*label, false});
+        mark_label(span);
+        return span.end;
+      }
+      if (is_space(c.value)) {
+        has_ended = label.has_value();
+      } else if (has_ended || c.value == ';' || c.value == '"' || is_open_bracket(c.value) ||
+                 is_close_bracket(c.value)) {
+        return at;
+      } else {
+        if (!label) label = Span{span.begin, span.begin};
+        label->end = span.end;
+        has_comma = has_comma || c.value == ',';
+      }
+      here = span.end;
+    }
+    return at;
   }
 
   void open_bracket(Span here) {
