@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -12,12 +13,19 @@ std::string without_negative_zero(std::string text) {
   return text;
 }
 
+std::size_t whole_digits(const std::string& fixed) {
+  return std::min(fixed.find('.'), fixed.size()) - (fixed.starts_with('-') ? 1 : 0);
+}
+
 std::string fixed_text(double value, int decimals) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   // fmt's fixed and exponent forms round exactly, half to even, as printf does.
-  if (std::abs(value) >= kScientificFrom) return fmt::format("{:.{}e}", value, decimals);
-  return without_negative_zero(fmt::format("{:.{}f}", value, decimals));
+  if (std::abs(value) < kScientificFrom) {
+    std::string text = fmt::format("{:.{}f}", value, decimals);
+    if (whole_digits(text) < kScientificDigits) return without_negative_zero(std::move(text));
+  }
+  return fmt::format("{:.{}e}", value, decimals);
 }
 
 std::string shortest_text(double value) {

@@ -9,6 +9,8 @@ namespace qkv {
 
 // From here on a fixed number of decimals would print digits nobody reads.
 inline constexpr double kScientificFrom = 1e15;
+inline constexpr std::size_t kScientificDigits =
+    16;  // before the point: 999999999999999.99 rounds up to them
 
 // `decimals` digits after the point, correctly rounded (half to even) from the double's own
 // value: "0.4011", "-1.8000", "inf", "-inf", "nan"; from 1e15 on "1.0000e+15".
@@ -16,6 +18,9 @@ std::string fixed_text(double value, int decimals);
 
 // The shortest text that reads back as the same double: "0.1", "1e+300".
 std::string shortest_text(double value);
+
+// How many digits stand before the point.
+std::size_t whole_digits(const std::string& fixed);
 
 // "-0.00" says something that is not so.
 std::string without_negative_zero(std::string text);
