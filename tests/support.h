@@ -196,9 +196,7 @@ inline Problem problem_at(Entry entry, Sections sections) {
 
 // ---- Running ----------------------------------------------------------------------------
 
-inline Trace traced(const Problem& problem, int decimals = 4) {
-  return run(plan_of(problem), {.decimals = decimals});
-}
+inline Trace traced(const Problem& problem) { return run(plan_of(problem), {}); }
 
 inline NodeId node_named(const Plan& plan, std::string_view id) {
   INFO("step ", std::string(id));

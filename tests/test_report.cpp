@@ -343,7 +343,7 @@ TEST_CASE("the arithmetic of a cell puts negative numbers and ratios into bracke
 
 TEST_CASE("the arithmetic of every cell of a trace, read by somebody else, is the cell's value") {
   for (const Problem& p : all_problems()) {
-    const Trace trace = traced(p, 17);
+    const Trace trace = traced(p);
     for (NodeId id = 0; id < trace.plan().nodes.size(); ++id) {
       const Node& node = trace.plan()[id];
       if (!node.given.empty() || node.is_symbolic()) continue;
@@ -614,7 +614,7 @@ TEST_CASE("a step as JSON, whole") {
   Problem p = problem_at(Entry::scores, {{"scores", rows_of("0 -inf ; 0 0")}});
   p.empty_row = EmptyRow::nan;
   forbid(p, mask_of("1 1 ; 0 0"));
-  const Trace trace = traced(p, 2);
+  const Trace trace = traced(p);
   const std::string text = render_json(trace, about_of(p), {}, {.decimals = 2, .language = Language::zh});
   const Json json = Json::parse(text);
   const auto step = [&](const char* id) {
@@ -650,7 +650,7 @@ TEST_CASE("a table of 我 and t1 is aligned by columns of the terminal") {
   Problem p = problem_at(Entry::scores, {{"scores", rows_of("1 -2.5 ; 10 0")}});
   p.tokens = {"我", "t1"};
   p.kv_tokens = {"喜欢吃苹果", "t1"};
-  const Trace trace = traced(p, 2);
+  const Trace trace = traced(p);
   const Report report = narrate(trace, about_of(p), {}, {.decimals = 2, .steps = {"scores", "weights"}});
   std::vector<Table> tables;
   for (const Block& block : report.blocks) {
@@ -669,7 +669,7 @@ TEST_CASE("a table of 我 and t1 is aligned by columns of the terminal") {
 }
 
 TEST_CASE("symbolic cells stand at the left of their column") {
-  const Trace trace = traced(symbolic_problem(), 1);
+  const Trace trace = traced(symbolic_problem());
   const Report report = narrate(trace, {}, {}, {.decimals = 1, .only_output = true});
   // Row 2 reads the second value alone; row 3 with weights 1/(1+e) and e/(1+e).
   CHECK(render_text(report, {}) ==
@@ -738,9 +738,7 @@ Printed printed(const char* step, const char* rows) {
 }
 
 std::vector<Comparison> compared(const Problem& p, const std::vector<Printed>& numbers) {
-  Plan plan = plan_of(p);
-  const auto also = decimals_written(plan, numbers);
-  return compare(run(std::move(plan), {.also = also}), numbers);
+  return compare(run(plan_of(p), {}), numbers);
 }
 
 // "step: exact 9" or "step: differs 3, [1,2] printed 0.35 is 0.33 by 0.016667"
@@ -801,7 +799,7 @@ TEST_CASE("the comparison is told line by line, and stands in the JSON") {
   const Plan plan = plan_of(p);
   const std::vector<Printed> numbers{printed("scores", "1 1 1"), printed("weights", "0.33 0.35 0.33"),
                                      printed("output", "0.99")};
-  const Trace trace = run(plan, {.also = decimals_written(plan, numbers)});
+  const Trace trace = run(plan, {});
   const auto comparisons = compare(trace, numbers);
   const std::string text =
       render_text(narrate(trace, about_of(p), comparisons, {.detail = Detail::summary}), {});

@@ -34,11 +34,11 @@ enum class Severity { note, warning, error };
 
 struct Diagnostic {
   Severity severity = Severity::error;
-  std::string file;            // shown before the message; empty: the command line, shown as "qkv"
-  SourcePtr source;            // with `span`: line, column and caret are shown
+  std::string file;  // shown before the message; empty: the command line, shown as "qkv"
+  SourcePtr source;  // with `span`: line, column and caret are shown
   std::optional<Span> span;
   Said message;
-  Said hint;                   // empty: none
+  Said hint;  // empty: none
 };
 
 class Diagnostics {

@@ -14,9 +14,9 @@
 #include <optional>
 #include <string>
 
+#include "base/exact.h"
 #include "base/matrix.h"
 #include "base/number.h"
-#include "base/surd.h"
 
 namespace qkv {
 
@@ -50,11 +50,16 @@ Interval enclose(const Number& number);
 // Around a decimal text as fixed_text writes it.
 Interval enclose_decimal(const std::string& text);
 
-// Around an exact number; a point where binary digits suffice.
-Interval enclose(const Surd& x);
+// Around a fraction; a point where binary digits suffice.
+Interval enclose(const Rational& x);
 
 // The text fixed_text would give the true value; nullopt while the interval leaves a choice.
 std::optional<std::string> fixed_text(const Interval& x, int decimals);
+
+// The same for a value that is known exactly: where the interval leaves two neighbours, the value
+// is compared with the middle between them, and a tie goes to the even last digit.  nullopt while
+// the interval leaves more than two, or when the value is unknown.
+std::optional<std::string> fixed_text(const Interval& x, const Exact& value, int decimals);
 
 // The same where the choice remains at any precision we are willing to pay for: the value is
 // taken to lie exactly between two decimals, and the one with the even last digit is printed.
@@ -62,6 +67,7 @@ std::string fixed_text_of_tie(const Interval& x, int decimals);
 
 // The double nearest to the true value; nullopt while the interval leaves a choice.
 std::optional<double> nearest_double(const Interval& x);
+std::optional<double> nearest_double(const Interval& x, const Exact& value);
 double middle_double(const Interval& x);
 
 // What the kernels need beyond + − · / exp sqrt tanh, for doubles and for intervals.
@@ -69,6 +75,8 @@ Interval larger(const Interval& a, const Interval& b);
 bool is_point_zero(const Interval& x);
 bool is_plus_infinity(const Interval& x);
 bool certainly_exceeds(const Interval& a, const Interval& b);  // every point of a > every point of b
+bool certainly_equals(const Interval& a, const Interval& b);   // the same single point
+bool contains_zero(const Interval& x);
 Interval hull(const Interval& a, const Interval& b);
 Interval infinity_of(const Interval*, int sign);
 Interval nan_of(const Interval*);

@@ -192,6 +192,21 @@ void add_telling_options(CLI::App& app, SharedOptions& options, Language languag
                  Text{"only this query: its label or number", "只看这个查询：标签或序号"}.in(language))
       ->type_name("R");
   app.add_flag("--only-output", options.only_output, Text{"the result alone", "只输出结果"}.in(language));
+  app.add_flag(
+      "--exact", options.exact,
+      Text{"fractions, roots and powers of e beside the decimals", "在小数旁边写出分数、根式和 e 的幂"}.in(
+          language));
+  app.add_flag("--checks", options.checks,
+               Text{"what must hold, checked: row sums, hull, masked zeros, the shift by the maximum",
+                    "核对必然成立的性质：行和、凸包、被屏蔽的零、减去最大值"}
+                   .in(language));
+  app.add_option("--arithmetic", options.arithmetic,
+                 Text{"carry the steps out in this format and show where the digits leave the true ones",
+                      "用这种浮点格式计算，并指出从哪里开始偏离真值"}
+                     .in(language))
+      ->type_name(names_of(kFloatFormats));
+  // For timing the proof against the same trace without it.
+  app.add_flag("--plain-doubles", options.plain_doubles)->group("");
 }
 
 void add_format_option(CLI::App& app, SharedOptions& options, Language language) {
@@ -242,6 +257,23 @@ std::optional<Presentation> presentation_of(const SharedOptions& options, Diagno
     bad_value("--detail", options.detail, names_in(kDetails), diagnostics);
   } else {
     p.detail = detail->detail;
+  }
+  if (options.checks && options.only_output) {
+    diagnostics.error(
+        "", say({"--checks and --only-output exclude each other", "--checks 与 --only-output 不能同时使用"}));
+  }
+  if (!options.arithmetic.empty()) {
+    const auto arithmetic = std::find_if(kFloatFormats.begin(), kFloatFormats.end(),
+                                         [&](const FloatFormat& f) { return options.arithmetic == f.name; });
+    if (arithmetic == kFloatFormats.end()) {
+      bad_value("--arithmetic", options.arithmetic, names_in(kFloatFormats), diagnostics);
+    } else {
+      p.arithmetic = &*arithmetic;
+    }
+    if (options.exact) {
+      diagnostics.error(
+          "", say({"--arithmetic and --exact exclude each other", "--arithmetic 与 --exact 不能同时使用"}));
+    }
   }
   if (!options.format.empty()) {
     const auto format = std::find_if(kFormats.begin(), kFormats.end(),
@@ -301,7 +333,9 @@ std::optional<Worked> work_out(const SharedOptions& options, const Presentation&
                     .language = presentation.language,
                     .steps = split_list(options.steps),
                     .row = std::nullopt,
-                    .only_output = options.only_output};
+                    .only_output = options.only_output,
+                    .exact = options.exact,
+                    .checks = options.checks};
   const std::vector<Printed> printed = printed_of(*problem);
   Plan plan = plan_of(*problem);
   check_steps(worked.telling.steps, plan, diagnostics);
@@ -317,11 +351,22 @@ std::optional<Worked> work_out(const SharedOptions& options, const Presentation&
   }
   if (diagnostics.has_errors()) return std::nullopt;
 
-  const RunOptions run_options{.decimals = problem->decimals,
-                               .rounds_each_step = problem->round == Rounding::paper,
-                               .also = decimals_written(plan, printed)};
+  RunOptions run_options{.format = presentation.arithmetic, .plain = options.plain_doubles};
+  if (problem->round == Rounding::paper) {
+    run_options.rounds_to = problem->decimals;
+    if (presentation.arithmetic != nullptr) {
+      diagnostics.error("", say({"--arithmetic and round = paper exclude each other",
+                                 "--arithmetic 与 round = paper 不能同时使用"}));
+      return std::nullopt;
+    }
+  }
+  if (run_options.rounds_to || run_options.format != nullptr) {
+    worked.truth = std::make_shared<const Trace>(run(plan, {}));
+    worked.telling.truth = worked.truth.get();
+  }
   worked.trace = run(std::move(plan), run_options);
-  worked.comparisons = compare(worked.trace, printed);
+  // What a text prints is never compared with the digits of a small format.
+  worked.comparisons = compare(run_options.format != nullptr ? *worked.truth : worked.trace, printed);
   worked.problem = std::move(*problem);
   worked.input_files = std::move(files);
   return worked;

@@ -33,6 +33,10 @@ struct SharedOptions {
   std::string color = "auto";
   std::string lang = "auto";
   bool only_output = false;
+  bool exact = false;
+  bool checks = false;
+  std::string arithmetic;
+  bool plain_doubles = false;
   bool ascii = false;
   bool is_quiet = false;
   bool is_verbose = false;
@@ -40,7 +44,7 @@ struct SharedOptions {
 
 // FILE, the matrix files and the settings.
 void add_problem_options(CLI::App& app, SharedOptions& options, Language language);
-// --steps --row --detail --only-output.
+// --steps --row --detail --only-output --exact --checks --arithmetic.
 void add_telling_options(CLI::App& app, SharedOptions& options, Language language);
 // --format, for commands that have more than one.
 void add_format_option(CLI::App& app, SharedOptions& options, Language language);
@@ -51,6 +55,7 @@ void add_output_options(CLI::App& app, SharedOptions& options, Language language
 struct Worked {
   Problem problem;
   Trace trace;
+  std::shared_ptr<const Trace> truth;  // where `trace` itself rounds on the way, else null
   About about;
   std::vector<Comparison> comparisons;
   Telling telling;
@@ -63,6 +68,7 @@ struct Presentation {
   ColorChoice color = ColorChoice::automatic;
   Format format = Format::text;
   Detail detail = Detail::steps;
+  const FloatFormat* arithmetic = nullptr;  // null: the true digits
 };
 std::optional<Presentation> presentation_of(const SharedOptions& options, Diagnostics& diagnostics);
 

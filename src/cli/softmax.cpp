@@ -42,7 +42,7 @@ int run_softmax(const SoftmaxOptions& options) {
                            "多行请写进文件：[scores]，并设 scale = none"}));
     return finish(options, diagnostics);
   }
-  const Trace trace = run(plan_of(*problem), {.decimals = problem->decimals});
+  const Trace trace = run(plan_of(*problem), {});
   const Telling telling{.decimals = problem->decimals, .language = presentation->language};
   write_text(softmax_lines(trace, telling), options, *presentation, {}, diagnostics);
   return finish(options, diagnostics);

@@ -333,7 +333,7 @@ class Attention {
 
     const NodeId max =
         builder_.step("max", has_sink ? ops::row_max_sink : ops::row_max, {scores}, with_sink, column);
-    const NodeId shifted = builder_.step("shifted", ops::shift_by_max, {scores, max}, params, table);
+    const NodeId shifted = builder_.step("shifted", ops::shift_by_max, {scores, max}, with_sink, table);
     const NodeId exp = builder_.step("exp", ops::exponential, {shifted}, params, table);
     std::vector<NodeId> summed{exp};
     if (has_sink) summed.push_back(max);

@@ -30,6 +30,7 @@ constexpr Op same(Text title, Text why) {
       }>(),
       .shape = same_shape,
       .cell = [](const CellQuestion& q) { return Expression{Term(0, q.row, q.col)}; },
+      .reads = {Reads::cell},
   };
 }
 

@@ -1,5 +1,5 @@
 // The arithmetic of every step, as templates over the scalar: double for speed, an interval
-// for proof, a surd where the value can be had exactly.  Sums run from left to right, as on paper; a blocked
+// for proof, an exact number where the value has a form.  Sums run from left to right, as on paper; a blocked
 // product would round differently on each machine.
 //
 // Shapes: n queries, m keys, d_k the width of a query and a key, d_v the width of a value.
@@ -115,12 +115,15 @@ template <class T>
 MatrixOf<T> hard_read(const MatrixOf<T>& weights, const MatrixOf<T>& v, const Params& params) {
   MatrixOf<T> result(weights.rows(), v.cols());
   for (Index i = 0; i < weights.rows(); ++i) {
-    // Keys that no other key certainly exceeds: one, or several while intervals overlap.
+    // Keys that no other key certainly exceeds: one, or several while numbers cannot be told apart.
     std::vector<Index> best;
     for (Index j = 0; j < weights.cols(); ++j) {
       if (!is_allowed(params, i, j)) continue;
-      std::erase_if(best, [&](Index b) { return certainly_exceeds(weights(i, j), weights(i, b)); });
-      if (best.empty() || !certainly_exceeds(weights(i, best.front()), weights(i, j))) best.push_back(j);
+      const T& weight = weights(i, j);
+      std::erase_if(best, [&](Index b) { return certainly_exceeds(weight, weights(i, b)); });
+      const bool is_settled = !best.empty() && (certainly_exceeds(weights(i, best.front()), weight) ||
+                                                certainly_equals(weights(i, best.front()), weight));
+      if (!is_settled) best.push_back(j);
     }
     if (settles_ties<T>() && best.size() > 1) best.erase(best.begin() + 1, best.end());
     for (Index c = 0; c < v.cols(); ++c) {
@@ -235,17 +238,35 @@ MatrixOf<T> row_max(const MatrixOf<T>& scores, const Number* sink, const Params&
   return result;
 }
 
-// scores [n, m], max [n, 1] → scores − max, at most 0.
+// The key that certainly has the maximum; -1 while others, or the sink, may have it.
+template <class T>
+Index certain_maximum(const MatrixOf<T>& scores, Index row, const T& max, const Number* sink,
+                      const Params& params) {
+  if (sink != nullptr && !certainly_exceeds(max, scalar_of<T>(*sink))) return -1;
+  Index found = -1;
+  for (Index j = 0; j < scores.cols(); ++j) {
+    if (!is_allowed(params, row, j)) continue;
+    if (certainly_exceeds(max, scores(row, j)) || certainly_exceeds(scores(row, j), max)) continue;
+    if (found >= 0) return -1;
+    found = j;
+  }
+  return found;
+}
+
+// scores [n, m], max [n, 1] → scores − max, at most 0.  The maximum minus itself is exactly 0,
+// which subtracting its interval from itself would not show.
 // +inf − (+inf) is taken as 0: all scores that are infinite share the weight, the others get
 // none, which is the limit of making them equally large.
 template <class T>
-MatrixOf<T> shift(const MatrixOf<T>& scores, const MatrixOf<T>& max, const Params& params) {
+MatrixOf<T> shift(const MatrixOf<T>& scores, const MatrixOf<T>& max, const Number* sink,
+                  const Params& params) {
   MatrixOf<T> result(scores.rows(), scores.cols());
   for (Index i = 0; i < scores.rows(); ++i) {
+    const Index largest = certain_maximum<T>(scores, i, max(i, 0), sink, params);
     for (Index j = 0; j < scores.cols(); ++j) {
       if (!is_allowed(params, i, j)) {
         result(i, j) = infinity<T>(-1);
-      } else if (is_plus_infinity(scores(i, j))) {
+      } else if (j == largest || is_plus_infinity(scores(i, j))) {
         result(i, j) = T(0);
       } else {
         result(i, j) = scores(i, j) - max(i, 0);

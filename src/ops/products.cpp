@@ -43,6 +43,7 @@ constexpr Op projection_op(const char* name, Text title, Text why) {
       .kernel = kernel<projection<stored, biased>>(),
       .shape = projected_shape<stored>,
       .cell = projected_cell<stored, biased>,
+      .reads = {Reads::row, is_linear ? Reads::row_of_column : Reads::column, Reads::column},
       .terms = width_of_first,
   };
 }
@@ -173,6 +174,7 @@ const Op dot_rows{
     }>(),
     .shape = n_by_m,
     .cell = dot_cell,
+    .reads = {Reads::row, Reads::row_of_column},
     .terms = width_of_first,
 };
 
@@ -187,6 +189,7 @@ const Op general_scores{
     }>(),
     .shape = n_by_m,
     .cell = general_cell,
+    .reads = {Reads::row, Reads::row_of_column},
     .terms = [](std::span<const Shape> in) -> Index { return (in[0].cols + 1) * in[1].cols; },
 };
 
@@ -201,6 +204,8 @@ const Op additive_scores{
     }>(),
     .shape = n_by_m,
     .cell = additive_cell,
+    .is_algebraic = false,
+    .reads = {Reads::row, Reads::row_of_column},
     .terms = [](std::span<const Shape> in) -> Index { return in[4].cols * (in[0].cols + in[1].cols + 1); },
 };
 
@@ -215,6 +220,8 @@ const Op additive_scores_biased{
     }>(),
     .shape = n_by_m,
     .cell = additive_cell,
+    .is_algebraic = false,
+    .reads = {Reads::row, Reads::row_of_column},
     .terms = [](std::span<const Shape> in) -> Index { return in[4].cols * (in[0].cols + in[1].cols + 1); },
 };
 
@@ -229,6 +236,8 @@ const Op concat_scores{
     }>(),
     .shape = n_by_m,
     .cell = concat_cell,
+    .is_algebraic = false,
+    .reads = {Reads::row, Reads::row_of_column},
     .terms = [](std::span<const Shape> in) -> Index { return in[3].cols * (in[0].cols + in[1].cols + 1); },
 };
 
@@ -277,6 +286,7 @@ const Op weighted_sum{
     .kernel = kernel<weighted>(),
     .shape = read_shape,
     .cell = weighted_cell,
+    .reads = {Reads::row, Reads::column},
     .terms = width_of_first,
 };
 
@@ -291,6 +301,7 @@ const Op hard_read{
     }>(),
     .shape = read_shape,
     .cell = hard_cell,
+    .reads = {Reads::row, Reads::column},
 };
 
 const Op soft_read_beside{
@@ -303,6 +314,7 @@ const Op soft_read_beside{
     .kernel = kernel<weighted>(),
     .shape = read_shape,
     .cell = weighted_cell,
+    .reads = {Reads::row, Reads::column},
     .terms = width_of_first,
 };
 

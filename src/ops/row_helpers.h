@@ -11,20 +11,21 @@
 
 namespace qkv::ops {
 
+template <auto F, class M>
+M run_kernel(const InputsOf<M>& in, const Params& p) {
+  using T = typename M::Scalar;
+  const InputsOf<MatrixOf<T>> plain(in.begin(), in.end());
+  return F.template operator()<T>(plain, p);
+}
+
 // `F` takes (inputs, params) with inputs[i].get() a MatrixOf<T>, and returns a MatrixOf<T>.
 template <auto F>
 constexpr Kernel kernel() {
-  return {[](const InputsOf<Matrix>& in, const Params& p) -> Matrix {
-            return F.template operator()<double>(in, p);
-          },
-          [](const InputsOf<IntervalMatrix>& in, const Params& p) -> IntervalMatrix {
-            InputsOf<MatrixOf<Interval>> plain(in.begin(), in.end());
-            return F.template operator()<Interval>(plain, p);
-          },
-          [](const InputsOf<SurdMatrix>& in, const Params& p) -> SurdMatrix {
-            InputsOf<MatrixOf<Surd>> plain(in.begin(), in.end());
-            return F.template operator()<Surd>(plain, p);
-          }};
+  return {.doubles = run_kernel<F, Matrix>,
+          .intervals = run_kernel<F, IntervalMatrix>,
+          .exacts = run_kernel<F, ExactMatrix>,
+          .bounded = run_kernel<F, BoundedMatrix>,
+          .rounded = run_kernel<F, RoundedMatrix>};
 }
 
 inline Shape same_shape(std::span<const Shape> in, const Params&) { return in[0]; }

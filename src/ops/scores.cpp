@@ -63,6 +63,7 @@ const Op scale_by_root{
         [](const CellQuestion& q) {
           return Expression{Term(0, q.row, q.col), " / √" + number_text(q)};
         },
+    .reads = {Reads::cell},
 };
 
 const Op scale_by_factor{
@@ -80,6 +81,7 @@ const Op scale_by_factor{
           if (stays_forbidden(q)) return Expression{Term(0, q.row, q.col)};
           return Expression{number_text(q) + "·", Term(0, q.row, q.col)};
         },
+    .reads = {Reads::cell},
 };
 
 const Op soft_cap{
@@ -98,6 +100,8 @@ const Op soft_cap{
           if (stays_forbidden(q)) return Expression{Term(0, q.row, q.col)};
           return Expression{number_text(q) + "·tanh(", Term(0, q.row, q.col), " / " + number_text(q) + ")"};
         },
+    .is_algebraic = false,
+    .reads = {Reads::cell},
 };
 
 const Op temper{
@@ -114,6 +118,7 @@ const Op temper{
         [](const CellQuestion& q) {
           return Expression{Term(0, q.row, q.col), " / " + number_text(q)};
         },
+    .reads = {Reads::cell},
 };
 
 const Op given_bias{
@@ -159,6 +164,7 @@ const Op alibi_and_bias{
           append(e, std::move(distance));
           return e;
         },
+    .reads = {Reads::cell},
 };
 
 const Op add_mask{
@@ -169,6 +175,7 @@ const Op add_mask{
     .kernel = kernel<sum_of_inputs>(),
     .shape = same_shape,
     .cell = sum_cell,
+    .reads = {Reads::cell, Reads::cell},
 };
 
 const Op add_bias{
@@ -180,6 +187,7 @@ const Op add_bias{
     .kernel = kernel<sum_of_inputs>(),
     .shape = same_shape,
     .cell = sum_cell,
+    .reads = {Reads::cell, Reads::cell},
 };
 
 const Op add_bias_and_mask{
@@ -190,6 +198,7 @@ const Op add_bias_and_mask{
     .kernel = kernel<sum_of_inputs>(),
     .shape = same_shape,
     .cell = sum_cell,
+    .reads = {Reads::cell, Reads::cell, Reads::cell},
 };
 
 }  // namespace qkv::ops

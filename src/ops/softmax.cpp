@@ -71,7 +71,7 @@ constexpr auto sum_of_row = []<class T>(const InputsOf<MatrixOf<T>>& in, const P
 };
 constexpr auto softmax_of_row = []<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
   const MatrixOf<T> max = kernels::row_max<T>(in[0], sink_of(p), p);
-  const MatrixOf<T> e = kernels::exponential<T>(kernels::shift<T>(in[0], max, p), p);
+  const MatrixOf<T> e = kernels::exponential<T>(kernels::shift<T>(in[0], max, sink_of(p), p), p);
   return kernels::normalise_rows<T>(e, kernels::row_sum<T>(e, sink_of(p), &max), p);
 };
 
@@ -84,6 +84,7 @@ constexpr Op max_op(const char* name, Text why, std::string_view formula) {
       .kernel = kernel<max_of_row>(),
       .shape = one_column,
       .cell = max_cell,
+      .reads = {Reads::row},
   };
 }
 
@@ -96,6 +97,8 @@ constexpr Op sum_op(const char* name, Text title, Text why, std::string_view for
       .kernel = kernel<sum_of_row>(),
       .shape = one_column,
       .cell = sum_cell,
+      .is_algebraic = false,  // a sink brings its own exponential
+      .reads = {Reads::row, Reads::row},
   };
 }
 
@@ -113,6 +116,8 @@ constexpr Op exponential_op(const char* name, Text title, Text why) {
           [](const CellQuestion& q) {
             return Expression{"e^(", Term(0, q.row, q.col), ")"};
           },
+      .is_algebraic = false,
+      .reads = {Reads::cell},
   };
 }
 
@@ -125,6 +130,8 @@ constexpr Op softmax_op(const char* name, Text why, std::string_view formula) {
       .kernel = kernel<softmax_of_row>(),
       .shape = same_shape,
       .cell = softmax_cell,
+      .is_algebraic = false,
+      .reads = {Reads::row},
   };
 }
 
@@ -153,7 +160,7 @@ const Op shift_by_max{
             "整行减去同一个数，softmax 的结果不变；最大的一项变成 0。"},
     .formula = "#1 - #2",
     .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
-      return kernels::shift<T>(in[0], in[1], p);
+      return kernels::shift<T>(in[0], in[1], sink_of(p), p);
     }>(),
     .shape = same_shape,
     .cell =
@@ -161,6 +168,7 @@ const Op shift_by_max{
           if (!is_allowed(q.params, q.row, q.col)) return Expression{Term(0, q.row, q.col)};
           return Expression{Term(0, q.row, q.col), " − ", Term(1, q.row, 0)};
         },
+    .reads = {Reads::row, Reads::row},
 };
 
 const Op exponential =
@@ -192,6 +200,7 @@ const Op normalise{
           if (row_is_empty(q.params, q.row)) return Expression{q.params.empty_row_is_nan ? "nan" : "0"};
           return Expression{Term(0, q.row, q.col), " / ", Term(1, q.row, 0)};
         },
+    .reads = {Reads::cell, Reads::row},
 };
 
 const Op softmax = softmax_op(

@@ -4,6 +4,8 @@
 // Ops are constants in ops/rows.h.  They know nothing of the order they are used in.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <span>
@@ -18,7 +20,9 @@
 namespace qkv {
 
 struct IntervalMatrix;  // base/interval.h
-struct SurdMatrix;      // base/surd.h
+struct ExactMatrix;     // base/exact.h
+struct BoundedMatrix;   // base/bounded.h
+struct RoundedMatrix;   // base/rounded.h
 
 // Exact parameters of a step: d_k is stored, not 1/sqrt(d_k); a kernel takes the root in its
 // own scalar.
@@ -38,15 +42,30 @@ inline bool row_is_empty(const Params& params, Index row) {
   return params.allowed && !params.allowed->row(row).any();
 }
 
-// The same arithmetic for doubles, for intervals, and for exact numbers as far as they go.
+// The same arithmetic for every kind of number that the program knows.
 template <class M>
 using InputsOf = std::vector<std::reference_wrapper<const M>>;
 
+template <class M>
+using KernelOf = M (*)(const InputsOf<M>&, const Params&);
+
 struct Kernel {
-  Matrix (*doubles)(const InputsOf<Matrix>&, const Params&) = nullptr;
-  IntervalMatrix (*intervals)(const InputsOf<IntervalMatrix>&, const Params&) = nullptr;
-  SurdMatrix (*surds)(const InputsOf<SurdMatrix>&, const Params&) = nullptr;
+  KernelOf<Matrix> doubles = nullptr;
+  KernelOf<IntervalMatrix> intervals = nullptr;  // certain to contain the true value
+  KernelOf<ExactMatrix> exacts = nullptr;        // the true value, where it has a form
+  KernelOf<BoundedMatrix> bounded = nullptr;     // doubles, each with a bound of its error
+  KernelOf<RoundedMatrix> rounded = nullptr;     // as a small floating-point format computes it
 };
+
+// Which part of an input one cell (row, column) of the result is made of.
+enum class Reads : unsigned char {
+  all,
+  cell,           // the same row and column
+  row,            // the same row
+  row_of_column,  // the row that has the number of the column: the key of a score
+  column,         // the same column: a component of the values
+};
+inline constexpr std::size_t kMostInputs = 6;
 
 // How one cell comes about: its formula with cells of the inputs in place of symbols.
 struct Term {
@@ -78,6 +97,10 @@ struct Op {
   Kernel kernel;  // empty for inputs
   Shape (*shape)(std::span<const Shape> inputs, const Params&);
   Expression (*cell)(const CellQuestion&);
+  // Made of + − · / and roots alone, so that its exact values are cheap to have.
+  bool is_algebraic = true;
+  // One an input; lets one cell or row be computed without the others.
+  std::array<Reads, kMostInputs> reads = {};
   // How many products one cell adds up; null: none.
   Index (*terms)(std::span<const Shape> inputs) = nullptr;
 };

@@ -60,8 +60,7 @@ std::optional<long> ValueReader::integer(long least, long most) {
   const Said range = most >= kOpenEnd
                          ? say({"a whole number from {0} on", "不小于 {0} 的整数"}, least)
                          : say({"a whole number from {0} to {1}", " {0} 到 {1} 的整数"}, least, most);
-  error(
-      say({"'{0}' takes {1}, not '{2}'", "“{0}”应为{1}，而不是“{2}”"}, key().name, range, quotable(text_)));
+  error(say({"'{0}' takes {1}, not '{2}'", "“{0}”应为{1}，而不是“{2}”"}, key().name, range, quotable(text_)));
   return std::nullopt;
 }
 

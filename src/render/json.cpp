@@ -5,7 +5,9 @@
 
 #include "base/decimal.h"
 #include "base/display_width.h"
+#include "report/against.h"
 #include "report/cell_text.h"
+#include "report/checks.h"
 #include "report/formula.h"
 
 namespace qkv {
@@ -52,6 +54,27 @@ const char* name_of(Level level) {
   return "main";
 }
 
+// "" where the exact value has no form.
+Json exact_of(const Trace& trace, NodeId id) {
+  const Node& node = trace.plan()[id];
+  Json rows = Json::array();
+  for (Index i = 0; i < node.shape.rows; ++i) {
+    Json row = Json::array();
+    for (Index j = 0; j < node.shape.cols; ++j) row.push_back(trace.exact_text(id, i, j));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Json departure_as_json(const Departure& d) {
+  Json json;
+  json["cell"] = {d.at.row + 1, d.at.col + 1};
+  json["shown"] = d.here;
+  json["true"] = d.truly;
+  json["units"] = d.units ? Json(*d.units) : Json(nullptr);
+  return json;
+}
+
 Json node_as_json(const Trace& trace, NodeId id, const Telling& telling) {
   const Plan& plan = trace.plan();
   const Node& node = plan[id];
@@ -80,7 +103,38 @@ Json node_as_json(const Trace& trace, NodeId id, const Telling& telling) {
   }
   step["values"] = std::move(values);
   step["shown"] = std::move(shown);
+  if (trace.arithmetic() == Arithmetic::doubles) step["bound"] = number(trace.bound(id));
+  if (telling.exact) step["exact"] = exact_of(trace, id);
+  if (telling.truth != nullptr) {
+    const Departures found = departures(trace, *telling.truth, id, telling.decimals);
+    step["differing"] = found.differing;
+    if (found.largest) step["largest"] = departure_as_json(*found.largest);
+  }
   return step;
+}
+
+std::string name_of(const Trace& trace) {
+  switch (trace.arithmetic()) {
+    case Arithmetic::proved:
+      return "proved";
+    case Arithmetic::doubles:
+      return "double";
+    case Arithmetic::format:
+      return trace.format()->name;
+    case Arithmetic::plain:
+      return "plain double";
+  }
+  return "proved";
+}
+
+Json checks_as_json(const Trace& trace, Language language) {
+  Json lines = Json::array();
+  for (const Block& block : checks(trace, language)) {
+    const auto* line = std::get_if<Paragraph>(&block);
+    if (line == nullptr) continue;
+    lines.push_back({{"sentence", line->text}, {"holds", line->tone == Tone::good}});
+  }
+  return lines;
 }
 
 const char* name_of(Agreement agreement) {
@@ -160,7 +214,7 @@ std::string render_json(const Trace& trace, const About& about, const std::vecto
   json["title"] = about.title;
   json["settings"] = Json::object();
   for (const auto& [key, value] : about.settings) json["settings"][key] = value;
-  json["arithmetic"] = trace.arithmetic() == Arithmetic::proved ? "proved" : "double";
+  json["arithmetic"] = name_of(trace);
   json["given"] = Json::array();
   json["steps"] = Json::array();
   json["asides"] = Json::array();
@@ -169,6 +223,18 @@ std::string render_json(const Trace& trace, const About& about, const std::vecto
     const char* list = role == Role::step ? "steps" : (role == Role::given ? "given" : "asides");
     json[list].push_back(node_as_json(trace, id, telling));
   }
+  if (telling.truth != nullptr) {
+    json["first_difference"] = nullptr;
+    for (NodeId id = 0; id < trace.plan().nodes.size(); ++id) {
+      if (trace.plan()[id].role != Role::step) continue;
+      const Departures found = departures(trace, *telling.truth, id, telling.decimals);
+      if (!found.first) continue;
+      json["first_difference"] = {{"id", trace.plan()[id].id}};
+      json["first_difference"].update(departure_as_json(*found.first));
+      break;
+    }
+  }
+  if (telling.checks) json["checks"] = checks_as_json(trace, telling.language);
   json["expect"] = Json::array();
   for (const Comparison& c : comparisons) json["expect"].push_back(comparison_as_json(c));
   json["warnings"] = Json::array();

@@ -46,7 +46,8 @@ std::string inside(const std::string& text, bool is_first) {
 
 std::string number_in_expression(const Trace& trace, const CellAt& at, int decimals) {
   const Node& node = trace.plan()[origin(trace.plan(), at.node)];
-  if (node.given.empty() || node.is_symbolic()) return shown_cell(trace, at, decimals).text;
+  const bool is_as_written = trace.arithmetic() != Arithmetic::format;
+  if (!is_as_written || node.given.empty() || node.is_symbolic()) return shown_cell(trace, at, decimals).text;
   return with_infinity_sign(node.given[static_cast<std::size_t>(at.row * node.shape.cols + at.col)].text);
 }
 

@@ -28,9 +28,9 @@ int decimals_to_tell(const Number& printed) { return printed.is_decimal ? printe
 
 Difference difference(const Trace& trace, const CellAt& at, const Number& printed) {
   const int decimals = decimals_to_tell(printed);
-  const double by = printed.value - trace.values(at.node)(at.row, at.col);
   return {at, printed.text, trace.text(at.node, at.row, at.col, decimals),
-          fixed_text(by, std::min(decimals + kMoreDigits, kMostDecimals))};
+          trace.difference_text(printed, at.node, at.row, at.col,
+                                std::min(decimals + kMoreDigits, kMostDecimals))};
 }
 
 std::vector<Difference> differences(const Trace& trace, NodeId node, const Printed& printed,
@@ -61,19 +61,6 @@ std::set<int> paper_decimals(const std::vector<Printed>& printed) {
 
 }  // namespace
 
-std::vector<std::pair<NodeId, int>> decimals_written(const Plan& plan, const std::vector<Printed>& printed) {
-  std::vector<std::pair<NodeId, int>> wanted;
-  for (const Printed& p : printed) {
-    const auto node = plan.find(p.step);
-    if (!node) continue;
-    for (const Number& number : p.cells) {
-      const std::pair<NodeId, int> pair{*node, decimals_to_tell(number)};
-      if (std::find(wanted.begin(), wanted.end(), pair) == wanted.end()) wanted.push_back(pair);
-    }
-  }
-  return wanted;
-}
-
 std::vector<Comparison> compare(const Trace& trace, const std::vector<Printed>& printed) {
   std::vector<Comparison> comparisons;
   for (const Printed& p : printed) {
@@ -84,7 +71,7 @@ std::vector<Comparison> compare(const Trace& trace, const std::vector<Printed>& 
     if (!comparison.differences.empty()) {
       comparison.agreement = Agreement::differs;
       for (const int decimals : paper_decimals(printed)) {
-        const Trace on_paper = run(trace.plan(), {.decimals = decimals, .rounds_each_step = true});
+        const Trace on_paper = run(trace.plan(), {.rounds_to = decimals});
         if (!differences(on_paper, *node, p, nullptr).empty()) continue;
         comparison.agreement = Agreement::on_paper;
         comparison.paper_decimals = decimals;

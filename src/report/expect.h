@@ -20,9 +20,6 @@ struct Printed {
   std::vector<Number> cells;  // row by row
 };
 
-// The numbers of decimals at which `run` must have decided a node's digits for compare().
-std::vector<std::pair<NodeId, int>> decimals_written(const Plan& plan, const std::vector<Printed>& printed);
-
 struct Difference {
   CellAt at;
   std::string printed;

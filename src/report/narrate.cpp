@@ -4,6 +4,8 @@
 #include <cctype>
 #include <cmath>
 
+#include "report/against.h"
+#include "report/checks.h"
 #include "report/formula.h"
 
 namespace qkv {
@@ -14,6 +16,9 @@ constexpr Index kMostHullColumns = 4;
 
 // Far below any digit of a weight that somebody writes down, far above rounding.
 constexpr double kSumTolerance = 1e-9;
+
+// Longer exact forms than this are not read but skipped.
+constexpr std::size_t kLongestExact = 60;
 
 // A cell's own formula is printed in names when it refers to so few cells that it stays short.
 constexpr std::ptrdiff_t kMostNamedCells = 2;
@@ -33,6 +38,10 @@ class Narrator {
       if (is_shown(id)) step(id);
     }
     compared(comparisons);
+    if (telling_.checks) {
+      for (Block& block : checks(trace_, telling_.language)) add(std::move(block));
+    }
+    tell_arithmetic();
     for (const Said& warning : trace_.warnings()) paragraph(warning, Tone::warning);
     return std::move(report_);
   }
@@ -54,13 +63,76 @@ class Narrator {
     if (!settings.empty()) add(Paragraph{settings, Tone::faint});
     if (!about_.mask_meaning.empty())
       paragraph(say({"Mask: {0}", "掩码：{0}"}, about_.mask_meaning), Tone::faint);
-    if (trace_.arithmetic() == Arithmetic::doubles) {
-      paragraph(
-          say({"Large problem: computed in double precision, sums from left to right; digits are not proved, "
-               "and sums of huge numbers that cancel can be wrong altogether.",
-               "题目较大：用双精度计算，从左到右求和；数字未经证明，很大的数相互抵消时可能完全不对。"}),
-          Tone::faint);
+    header_end_ = report_.blocks.size();
+  }
+
+  // How the digits came about stands in the head, but is known only when all are printed.
+  void tell_arithmetic() {
+    std::vector<Said> lines;
+    switch (trace_.arithmetic()) {
+      case Arithmetic::proved:
+        break;
+      case Arithmetic::doubles:
+        lines.push_back(large_problem());
+        if (telling_.exact) {
+          lines.push_back(
+              say({"Too large for exact forms beside the decimals.", "题目太大，不在小数旁写精确形式。"}));
+        }
+        break;
+      case Arithmetic::plain:
+        lines.push_back(say({"Plain doubles: no digit is proved.", "普通双精度：数字未经证明。"}));
+        break;
+      case Arithmetic::format:
+        lines.push_back(say(
+            {"Arithmetic: {0}; every operation is rounded to {1} binary digits, to nearest, ties to even; "
+             "sums run from left to right. These are not the true digits.",
+             "算术：{0}；每次运算都舍入到 {1} 位二进制有效数字（取最近的，正中取偶），求和从左到右。"
+             "这里的数字不是真值。"},
+            trace_.format()->name, trace_.format()->digits));
+        lines.push_back(departed_ == 0
+                            ? say({"All digits shown are the true ones.", "这里显示的数字都与真值一致。"})
+                            : say({"{0} of the {1} numbers shown differ from the true ones; the first step "
+                                   "with such a number is {2}.",
+                                   "这里显示的 {1} 个数中，有 {0} 个与真值不同；最早出现不同的步骤是 {2}。"},
+                                  departed_, compared_, plan_[first_departing_step()].id));
+        break;
     }
+    if (telling_.truth != nullptr && trace_.arithmetic() != Arithmetic::format) {
+      lines.push_back(
+          say({"Every step is rounded to {2} decimals before the next one uses it; carried exactly, "
+               "{0} of the {1} numbers shown would differ.",
+               "每一步都先舍入到 {2} 位小数再往下算；若不舍入，这里显示的 {1} 个数中有 {0} 个不同。"},
+              departed_, compared_, telling_.decimals));
+    }
+    if (trace_.assumed_ties() > 0) {
+      lines.push_back(
+          say({"{0} numbers could not be told from a tie even with {1} digits; they are rounded as ties.",
+               "有 {0} 个数用 {1} 位数字仍无法与恰好一半区分，按恰好一半舍入。"},
+              trace_.assumed_ties(), kDigitsOfAssumedTies));
+    }
+    if (telling_.detail == Detail::full && trace_.arithmetic() != Arithmetic::plain) {
+      lines.push_back(
+          say({"Digits are rounded to the nearest; a value exactly between two goes to the even last digit, "
+               "as in printf, NumPy and PyTorch: 0.125 becomes 0.12.",
+               "数字按最近舍入；恰好在正中间时取末位为偶数的那个，与 printf、NumPy、PyTorch 一致：0.125 写成 "
+               "0.12。"}));
+    }
+    std::vector<Block> blocks;
+    for (const Said& line : lines) blocks.emplace_back(Paragraph{in(line), Tone::faint});
+    report_.blocks.insert(report_.blocks.begin() + static_cast<std::ptrdiff_t>(header_end_), blocks.begin(),
+                          blocks.end());
+  }
+
+  Said large_problem() const {
+    const std::size_t singly = trace_.texts_proved_singly();
+    const Said way =
+        say({"Large problem: computed in double precision, each value with a bound of its error; all digits "
+             "shown are proved",
+             "题目较大：用双精度计算，每个值都带误差界；印出的数字全部经过证明"});
+    if (singly == 0) return say({"{0}.", "{0}。"}, way);
+    return say({"{0}, {1} of them with more precision for their row alone.",
+                "{0}，其中 {1} 个数单独用更高精度重算。"},
+               way, singly);
   }
 
   // Without --detail full the lines of the softmax are not shown singly.
@@ -102,6 +174,7 @@ class Narrator {
                 formula_with_shapes(plan_, id, is_brief())});
     if (shows_table(id)) add(table(id));
     remarks(id);
+    departure_remark(id);
     const bool has_arithmetic = telling_.detail == Detail::cells || telling_.detail == Detail::full;
     const bool is_computed = node.given.empty() && origin(plan_, id) == id;
     if (has_arithmetic && is_computed) add(working(id));
@@ -162,12 +235,26 @@ class Narrator {
         table.row_labels.push_back(std::to_string(i + 1));
       }
       std::vector<TableCell> row;
-      for (Index j = 0; j < node.shown_cols(); ++j)
-        row.push_back(shown_cell(trace_, {id, i, j}, telling_.decimals));
+      for (Index j = 0; j < node.shown_cols(); ++j) row.push_back(cell({id, i, j}));
       if (node.has_row_sums) row.push_back({trace_.row_sum_text(id, i, telling_.decimals), CellRole::sum});
       table.rows.push_back(std::move(row));
     }
     return table;
+  }
+
+  // "1/√2 ≈ 0.7071", "1/2 = 0.5000"; a whole number stands for itself.
+  TableCell cell(const CellAt& at) const {
+    TableCell shown = shown_cell(trace_, at, telling_.decimals);
+    if (!telling_.exact || shown.role != CellRole::number) return shown;
+    const std::string exact = trace_.exact_text(at.node, at.row, at.col);
+    const bool has_exponentials = exact.find('e') != std::string::npos;
+    if (exact.empty() || exact.size() > kLongestExact || (has_exponentials && plan_[at.node].cols.empty()))
+      return {shown.text, CellRole::symbolic};
+    if (exact == shown.text.substr(0, shown.text.find('.')) &&
+        exact.find_first_not_of("-0123456789") == std::string::npos)
+      return {exact, CellRole::symbolic};
+    const bool is_equal = trace_.is_exactly(at.node, at.row, at.col, shown.text);
+    return {exact + (is_equal ? " = " : " ≈ ") + shown.text, CellRole::symbolic};
   }
 
   // What is worth saying about this step's numbers in particular.
@@ -176,12 +263,57 @@ class Narrator {
     if (node.id == "scores") symmetry(id);
     if (node.id == "scaled" && std::string_view(node.op->name) == "scale") {
       paragraph(say({"d_k = {0}, √d_k = {1}", "d_k = {0}，√d_k = {1}"}, node.params.numbers[0].text,
-                    fmt::format("{:.{}f}", std::sqrt(node.params.numbers[0].value), telling_.decimals)),
+                    root_text(node.params.numbers[0], telling_.decimals)),
                 Tone::faint);
     }
     if (node.id == "weights") row_sum_remark(id);
     if (node.id == "output" && std::string_view(node.op->name) == "weighted_sum" && !node.is_symbolic())
       hull(id);
+  }
+
+  // Of all steps, shown or not; the number of nodes when there is none.
+  NodeId first_departing_step() {
+    if (!first_departing_step_) {
+      NodeId id = 0;
+      const auto departs = [&] {
+        return plan_[id].role == Role::step &&
+               departures(trace_, *telling_.truth, id, telling_.decimals).differing > 0;
+      };
+      while (id < plan_.nodes.size() && !departs()) ++id;
+      first_departing_step_ = id;
+    }
+    return *first_departing_step_;
+  }
+
+  // What rounding on the way has done to the digits of this step.
+  void departure_remark(NodeId id) {
+    if (telling_.truth == nullptr) return;
+    const Departures found = departures(trace_, *telling_.truth, id, telling_.decimals);
+    const bool is_format = trace_.arithmetic() == Arithmetic::format;
+    departed_ += found.differing;
+    compared_ += found.compared;
+    if (!found.first) return;
+    if (is_format && id == first_departing_step()) {
+      paragraph(say({"Here the digits leave the true ones: first at {0}, {1} instead of {2}.",
+                     "从这里开始偏离真值：最先是 {0}，得到 {1}，真值是 {2}。"},
+                    cell_name(plan_, found.first->at), found.first->here, found.first->truly),
+                Tone::note);
+    }
+    const Departure& most = *found.largest;
+    const Said where =
+        say({"{0}: {1} here, {2}", "{0}：这里是 {1}，{2}"}, cell_name(plan_, most.at), most.here,
+            is_format ? say({"truly {0}", "真值是 {0}"}, most.truly)
+                      : say({"{0} exactly", "精确值是 {0}"}, most.truly));
+    const Said by = most.units
+                        ? say({", {0} in the last digit", "，末位相差 {0}"}, fmt::format("{:+}", *most.units))
+                        : Said{"", ""};
+    paragraph(is_format ? say({"{0} of {1} numbers differ from the true ones; most: {2}{3}.",
+                               "{1} 个数中有 {0} 个与真值不同；相差最多的是 {2}{3}。"},
+                              found.differing, found.compared, where, by)
+                        : say({"Carried exactly, {0} of {1} numbers would differ; most: {2}{3}.",
+                               "若不舍入地往下算，{1} 个数中有 {0} 个不同；相差最多的是 {2}{3}。"},
+                              found.differing, found.compared, where, by),
+              Tone::note);
   }
 
   bool is_one_matrix(NodeId a, NodeId b) const { return origin(plan_, a) == origin(plan_, b); }
@@ -299,7 +431,9 @@ class Narrator {
     for (const Comparison& c : comparisons) {
       switch (c.agreement) {
         case Agreement::exact:
-          paragraph(say({"{0}: agrees, all {1} numbers", "{0}：{1} 个数全部一致"}, c.step, c.compared),
+          paragraph(c.compared == 1
+                        ? say({"{0}: agrees, the one number", "{0}：唯一的数一致"}, c.step)
+                        : say({"{0}: agrees, all {1} numbers", "{0}：{1} 个数全部一致"}, c.step, c.compared),
                     Tone::good);
           break;
         case Agreement::on_paper:
@@ -331,6 +465,10 @@ class Narrator {
   const Telling& telling_;
   Report report_;
   int step_number_ = 0;
+  std::size_t header_end_ = 0;  // blocks before the first step
+  Index departed_ = 0;          // of the numbers shown so far, those with other digits than the true ones
+  Index compared_ = 0;
+  std::optional<NodeId> first_departing_step_;  // once looked for
 };
 
 }  // namespace

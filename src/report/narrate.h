@@ -39,6 +39,10 @@ struct Telling {
   std::vector<std::string> steps = {};      // ids; empty: all that `detail` shows
   std::optional<Index> row = std::nullopt;  // one query only
   bool only_output = false;                 // the bare result
+  bool exact = false;                       // fractions, roots and exponentials beside the decimals
+  bool checks = false;                      // with a footer of what must hold
+  // The true trace, where this one is rounded at every step or computed in a small format.
+  const Trace* truth = nullptr;
 };
 
 Report narrate(const Trace& trace, const About& about, const std::vector<Comparison>& comparisons,

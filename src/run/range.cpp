@@ -45,7 +45,13 @@ std::optional<Said> warning_about(const Node& node, Index row, Index col, double
                name_of_cell(node, row, col));
   }
   if (!from_finite) return std::nullopt;
-  if (arithmetic == Arithmetic::doubles) {
+  if (arithmetic == Arithmetic::format) {
+    return say({"{0} is beyond what this arithmetic can hold; it and everything computed from it is not to "
+                "be trusted",
+                "{0} 超出了这种算术能表示的范围；它以及由它算出的一切都不可信"},
+               name_of_cell(node, row, col));
+  }
+  if (arithmetic != Arithmetic::proved) {
     return say(
         {"{0} is beyond what a double can hold; it and everything computed from it is not to be trusted",
          "{0} 超出了双精度的范围；它以及由它算出的一切都不可信"},

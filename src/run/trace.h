@@ -1,64 +1,101 @@
 // A Trace is a plan and the value of every node: what reports, checks and exports read.
 //
-// Small problems are computed on intervals, with the precision raised until every digit that
-// will be shown is proved and every double is the nearest one.  Problems for which that would
-// take noticeable time are computed in plain doubles, and the trace says so.
+// Small problems are computed on intervals: every value is the double nearest to the true one.
+// Problems for which that would take noticeable time are computed in doubles, each with a bound
+// of its error.  Either way the digits of a cell are proved when its text is asked for; the few
+// that an interval or a bound leaves open are computed again, that row alone, with more precision.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/matrix.h"
+#include "base/rounded.h"
 #include "base/text.h"
 #include "plan/plan.h"
 
 namespace qkv {
 
+class Proof;
+
 enum class Arithmetic {
-  proved,   // digits and doubles are those of the true real numbers
-  doubles,  // IEEE double, sums from left to right; digits are those of the computed doubles
+  proved,   // values are the doubles nearest to the true real numbers
+  doubles,  // values are IEEE doubles, sums from left to right, with a bound of their error
+  format,   // values and texts are those of a floating-point format, not the true ones
+  plain,    // doubles without a bound; texts are those of the computed doubles
 };
 
+inline constexpr unsigned kDigitsOfAssumedTies = 1600;
+
 struct RunOptions {
-  int decimals = 4;               // digits after the point that will be shown
-  bool rounds_each_step = false;  // as on paper: every step is rounded to `decimals` before the next uses it
-  // Nodes whose digits are wanted at further numbers of decimals too.
-  std::vector<std::pair<NodeId, int>> also = {};
+  // As on paper: every step is rounded to so many decimals before the next one uses it.
+  std::optional<int> rounds_to = std::nullopt;
+  const FloatFormat* format = nullptr;  // carry every operation out in this format
+  bool plain = false;                   // prove nothing, for comparison
 };
 
 class Trace {
  public:
-  const Plan& plan() const { return plan_; }
+  const Plan& plan() const { return *plan_; }
   Arithmetic arithmetic() const { return arithmetic_; }
 
   // [rows, cols] of the node's numeric matrix; see Node::basis for symbolic ones.
   const Matrix& values(NodeId id) const { return values_[id]; }
+  // How far a value of this node can be from the true one; with Arithmetic::doubles.
+  double bound(NodeId id) const;
+  double bound_at(NodeId id, Index row, Index col) const;
 
-  // One number with `decimals` digits after the point, as base/decimal.h writes it.
+  // One number with `decimals` digits after the point, as base/decimal.h writes it.  Proves it when
+  // need be, and remembers what it needed for that: not for use by several threads at once.
   std::string text(NodeId id, Index row, Index col, int decimals) const;
   // The sum of a row of a node that has row sums.
   std::string row_sum_text(NodeId id, Index row, int decimals) const;
+  // A number as somebody printed it, minus the true value.
+  std::string difference_text(const Number& printed, NodeId id, Index row, Index col, int decimals) const;
   double row_sum(NodeId id, Index row) const;
+  double row_sum_bound(NodeId id, Index row) const;
   // Zero for certain, not by rounding: the weight of a forbidden key.
   bool is_exactly_zero(NodeId id, Index row, Index col) const;
+
+  // Of the texts asked for so far: those that needed more precision than the first pass, and
+  // those that could not be told from a tie with kDigitsOfAssumedTies digits and were taken for one.
+  std::size_t texts_proved_singly() const;
+  std::size_t assumed_ties() const;
+  // Null where nothing is proved.
+  Proof& proof() const { return *proof_; }
+  // "1/2", "3/2·√2", "e^(1/√2) / (1 + e^(1/√2))"; empty where the exact value has no such form.
+  std::string exact_text(NodeId id, Index row, Index col) const;
+  // Whether the true value is exactly this decimal.
+  bool is_exactly(NodeId id, Index row, Index col, const std::string& decimal) const;
+  const FloatFormat* format() const { return format_; }
 
   // Values outside what arithmetic can carry, explained.
   const std::vector<Said>& warnings() const { return warnings_; }
 
  private:
   friend Trace run(Plan plan, const RunOptions& options);
-  struct Enclosures;
 
-  Plan plan_;
+  void run_on_intervals(const RunOptions& options);
+  void run_on_bounded_doubles(const RunOptions& options);
+  template <class M>
+  void run_without_proof();
+
+  std::shared_ptr<const Plan> plan_;
   Arithmetic arithmetic_ = Arithmetic::proved;
+  const FloatFormat* format_ = nullptr;  // with Arithmetic::format
   std::vector<Matrix> values_;
-  std::vector<Matrix> row_sums_;                  // [rows, 1], or empty
-  std::shared_ptr<const Enclosures> enclosures_;  // null when computed in doubles
+  std::vector<Matrix> bounds_;      // with Arithmetic::doubles
+  std::vector<Matrix> row_sums_;    // [rows, 1], or empty
+  std::vector<Matrix> sum_bounds_;  // with Arithmetic::doubles
+  std::shared_ptr<Proof> proof_;
   std::vector<Said> warnings_;
 };
 
 Trace run(Plan plan, const RunOptions& options);
+
+// √x with proved digits.
+std::string root_text(const Number& of, int decimals);
 
 }  // namespace qkv

@@ -1,0 +1,92 @@
+#include "report/checks.h"
+
+#include <cmath>
+
+#include "run/checks.h"
+
+namespace qkv {
+namespace {
+
+class Footer {
+ public:
+  Footer(const Trace& trace, Language language) : trace_(trace), plan_(trace.plan()), language_(language) {}
+
+  std::vector<Block> blocks() {
+    blocks_.emplace_back(Heading{0, say({"Checks", "核对"}).in(language_), ""});
+    const auto weights = plan_.find("weights");
+    const auto output = plan_.find("output");
+    if (!weights) return std::move(blocks_);
+    const Node& node = plan_[*weights];
+    const auto naive_exp = plan_.find("naive.exp");
+    const auto naive_sum = plan_.find("naive.sum");
+    const bool has_sink = naive_sum && !plan_[*naive_sum].params.numbers.empty();
+    if (has_sink) {
+      line({"the weights of a row sum to at most 1, the sink takes the rest",
+            "每行权重之和不超过 1，其余归汇聚（sink）"},
+           rows_sum_to_less(trace_, *weights), {"rows", "行"}, node);
+    } else {
+      line({"the weights of a row sum to 1", "每行权重之和为 1"}, rows_sum_to_one(trace_, *weights),
+           {"rows", "行"}, node);
+    }
+    line({"the weight of a forbidden key is 0", "被屏蔽的键权重为 0"},
+         forbidden_weights_are_zero(trace_, *weights), {"cells", "个单元格"}, node);
+    if (naive_exp && naive_sum) {
+      line({"subtracting the maximum changes no weight", "减去最大值不改变任何权重"},
+           shift_changes_nothing(trace_, *weights, *naive_exp, *naive_sum), {"cells", "个单元格"}, node);
+    }
+    if (output && !has_sink && !plan_[*output].is_symbolic() &&
+        plan_[*output].op->name == std::string_view("weighted_sum")) {
+      line({"the output lies in the hull of the values", "输出落在各个值的凸包之内"},
+           output_is_in_hull(trace_, *output), {"bounds", "个界"}, plan_[*output]);
+    }
+    return std::move(blocks_);
+  }
+
+ private:
+  // The power of ten that is not below it.
+  static std::string magnitude(double by) {
+    return std::isfinite(by) && by > 0 ? fmt::format("{:.0e}", std::pow(10, std::ceil(std::log10(by))))
+                                       : fmt::format("{}", by);
+  }
+
+  void line(const Text& claim, const Finding& finding, const Text& things, const Node& node) {
+    const std::string what = claim.in(language_);
+    const std::string unit = things.in(language_);
+    switch (finding.outcome) {
+      case Finding::Outcome::absent:
+        return;
+      case Finding::Outcome::exactly:
+        return add(say({"{0}: exactly; {2} checked: {1}", "{0}：严格成立（核对了 {1} {2}）"}, what,
+                       finding.count, unit),
+                   Tone::good);
+      case Finding::Outcome::within:
+        return add(say({"{0}: to within {3}; {2} checked: {1}", "{0}：误差不超过 {3}（核对了 {1} {2}）"},
+                       what, finding.count, unit, magnitude(finding.by)),
+                   Tone::good);
+      case Finding::Outcome::fails: {
+        const std::string row = node.rows.empty() ? std::to_string(finding.row + 1)
+                                                  : node.rows[static_cast<std::size_t>(finding.row)];
+        return add(std::isfinite(finding.by) ? say({"{0}: does not hold; worst in row {1}, off by {2}",
+                                                    "{0}：不成立；{1} 一行偏差最大，为 {2}"},
+                                                   what, row, fmt::format("{:.2g}", finding.by))
+                                             : say({"{0}: does not hold; in row {1} something overflowed",
+                                                    "{0}：不成立；{1} 一行有数溢出"},
+                                                   what, row),
+                   Tone::note);
+      }
+    }
+  }
+
+  void add(const Said& said, Tone tone) { blocks_.emplace_back(Paragraph{said.in(language_), tone}); }
+
+  const Trace& trace_;
+  const Plan& plan_;
+  Language language_;
+  std::vector<Block> blocks_;
+};
+
+}  // namespace
+
+std::vector<Block> checks(const Trace& trace, Language language) { return Footer(trace, language).blocks(); }
+
+}  // namespace qkv

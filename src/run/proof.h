@@ -1,0 +1,66 @@
+// The digits of single cells, proved one by one and only when somebody asks.
+//
+// A cell is enclosed with 40 digits; if both ends print alike, the text is proved.  If not, its
+// exact value is looked for, which settles ties and zeros; then it is enclosed with more and more
+// digits.  A choice that remains at the last precision is taken for a tie, and is counted.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "run/cells.h"
+
+namespace qkv {
+
+inline constexpr Index kRowSum = -1;
+
+struct Place {
+  NodeId node = 0;
+  Index row = 0;
+  Index col = 0;  // kRowSum: the sum of the row
+};
+
+class Proof {
+ public:
+  static constexpr unsigned kFirstPrecision = 40;  // in decimal digits; decides nearly everything
+  static constexpr std::size_t kLevels = 4;        // of precision
+
+  explicit Proof(std::shared_ptr<const Plan> plan);
+
+  // The enclosure of a whole node at the first precision, computed by somebody else.
+  void pin(NodeId id, IntervalMatrix enclosure);
+  // The node has this value from now on, as when a step is rounded on paper.
+  void pin(NodeId id, ExactMatrix value);
+
+  std::string text(const Place& at, int decimals);
+  // Of a number as written minus the cell.
+  std::string difference_text(const Number& from, const Place& at, int decimals);
+  double nearest(const Place& at);
+  const Exact& exact(const Place& at);
+  bool is_zero(const Place& at);
+  Interval enclosure(const Place& at) { return enclosure(0, at); }
+  const IntervalMatrix& whole(NodeId id);
+
+  // How many texts were settled only by taking them for ties.
+  std::size_t assumed_ties() const { return assumed_ties_; }
+  // How many texts were asked for.
+  std::size_t texts() const { return texts_; }
+
+ private:
+  Cells<IntervalMatrix>& level(std::size_t i);
+  Interval enclosure(std::size_t i, const Place& at);
+
+  std::shared_ptr<const Plan> plan_;
+  std::array<std::optional<Cells<IntervalMatrix>>, kLevels> levels_;
+  Cells<ExactMatrix> exact_cells_;
+  std::map<NodeId, std::shared_ptr<const ExactMatrix>> pinned_;
+  Exact asked_;
+  std::vector<bool> is_algebraic_;  // one a node: no exponential comes before it
+  bool has_enclosure_ = false;      // the nodes at hand are enclosed at the first precision
+  std::size_t assumed_ties_ = 0;
+  std::size_t texts_ = 0;
+};
+
+}  // namespace qkv
