@@ -262,7 +262,9 @@ Algebraic operator*(const Algebraic& a, const Algebraic& b) {
 
 bool operator==(const Algebraic& a, const Algebraic& b) {
   const auto is_same = [](const Algebraic::Term& x, const Algebraic::Term& y) {
-    return x.radicand == y.radicand && x.coefficient == y.coefficient;
+    // Fractions in lowest terms are equal digit by digit; comparing them as numbers would multiply them out.
+    return mpq_equal(x.coefficient.backend().data(), y.coefficient.backend().data()) != 0 &&
+           x.radicand == y.radicand;
   };
   if (std::equal(a.terms_.begin(), a.terms_.end(), b.terms_.begin(), b.terms_.end(), is_same)) return true;
   const auto is_reduced = [](const Algebraic::Term& t) { return t.is_reduced; };
@@ -322,7 +324,7 @@ Exact::Exact(const Algebraic& value) {
     *this = Exact(value.rational());
   } else {
     kind_ = Kind::quotient;
-    above_ = std::make_shared<const Sum>(Sum{{value, Algebraic()}});
+    above_ = std::make_shared<Sum>(Sum{{value, Algebraic()}});
   }
 }
 
@@ -344,13 +346,13 @@ Exact Exact::quotient(Sum above, SharedSum below) {
     return Exact(above.front().coefficient);
   }
   Exact result(Kind::quotient);
-  result.above_ = std::make_shared<const Sum>(std::move(above));
+  result.above_ = std::make_shared<Sum>(std::move(above));
   result.below_ = std::move(below);
   return result;
 }
 
 Exact::SharedSum Exact::shared_numerator() const {
-  return kind_ == Kind::quotient ? above_ : std::make_shared<const Sum>(numerator());
+  return kind_ == Kind::quotient ? above_ : std::make_shared<Sum>(numerator());
 }
 
 Sum Exact::numerator() const {
@@ -399,8 +401,7 @@ Exact operator+(const Exact& a, const Exact& b) {
   if (!b.is_finite()) return b;
   if (a.is_zero()) return b;
   if (b.is_zero()) return a;
-  const bool is_common = a.below_ == b.below_ || (a.below_ && b.below_ && are_equal(*a.below_, *b.below_));
-  if (is_common) {
+  if (a.has_denominator_of(b)) {
     Sum above = a.numerator();
     for (const Exponential& e : b.numerator()) add_to(above, e.coefficient, e.exponent);
     return Exact::quotient(std::move(above), a.below_);
@@ -410,7 +411,20 @@ Exact operator+(const Exact& a, const Exact& b) {
   auto below = product(a.denominator(), b.denominator());
   if (!above || !other || !below) return Exact::unknown();
   for (const Exponential& e : *other) add_to(*above, e.coefficient, e.exponent);
-  return Exact::quotient(std::move(*above), std::make_shared<const Sum>(std::move(*below)));
+  return Exact::quotient(std::move(*above), std::make_shared<Sum>(std::move(*below)));
+}
+
+bool Exact::has_denominator_of(const Exact& b) const {
+  return below_ == b.below_ || (below_ && b.below_ && are_equal(*below_, *b.below_));
+}
+
+// A long sum grows in place: copied for every term, that of 500 keys would take seconds.
+Exact& Exact::operator+=(const Exact& b) {
+  if (kind_ != Kind::quotient || above_.use_count() > 1 || !b.is_finite() || !has_denominator_of(b))
+    return *this = *this + b;
+  Sum above = std::move(*above_);
+  for (const Exponential& e : b.numerator()) add_to(above, e.coefficient, e.exponent);
+  return *this = quotient(std::move(above), below_);
 }
 
 Exact operator*(const Exact& a, const Exact& b) {
@@ -427,7 +441,7 @@ Exact operator*(const Exact& a, const Exact& b) {
   if (!a.below_ || !b.below_) return Exact::quotient(std::move(*above), a.below_ ? a.below_ : b.below_);
   auto below = product(*a.below_, *b.below_);
   if (!below) return Exact::unknown();
-  return Exact::quotient(std::move(*above), std::make_shared<const Sum>(std::move(*below)));
+  return Exact::quotient(std::move(*above), std::make_shared<Sum>(std::move(*below)));
 }
 
 Exact operator/(const Exact& a, const Exact& b) {
@@ -442,7 +456,7 @@ Exact operator/(const Exact& a, const Exact& b) {
   auto above = product(a.numerator(), b.denominator());
   auto below = product(a.denominator(), b.numerator());
   if (!above || !below) return Exact::unknown();
-  return Exact::quotient(std::move(*above), std::make_shared<const Sum>(std::move(*below)));
+  return Exact::quotient(std::move(*above), std::make_shared<Sum>(std::move(*below)));
 }
 
 Exact sqrt(const Exact& a) {

@@ -104,7 +104,7 @@ class Exact {
   friend Exact operator-(const Exact& a, const Exact& b) { return a + -b; }
   friend Exact operator*(const Exact& a, const Exact& b);
   friend Exact operator/(const Exact& a, const Exact& b);
-  Exact& operator+=(const Exact& b) { return *this = *this + b; }
+  Exact& operator+=(const Exact& b);
   Exact& operator-=(const Exact& b) { return *this = *this - b; }
 
   friend Exact sqrt(const Exact& a);
@@ -119,11 +119,12 @@ class Exact {
   friend std::optional<std::string> fixed_text(const Exact& x, int decimals);
 
  private:
-  using SharedSum = std::shared_ptr<const Sum>;  // null: 1
+  using SharedSum = std::shared_ptr<Sum>;  // null: 1; changed only by its single owner
 
   explicit Exact(Kind kind) : kind_(kind) {}
   static Exact quotient(Sum above, SharedSum below);
   SharedSum shared_numerator() const;
+  bool has_denominator_of(const Exact& b) const;
 
   Kind kind_ = Kind::decimal;
   long long digits_ = 0;
