@@ -1,4 +1,4 @@
-# Set-up shared by examples/run.sh, tests/run.sh and tests/fuzz.sh, which set $root and source this file.
+# Set-up shared by examples/run.sh and the scripts in tests/, which set $root and source this file.
 #
 # There is no list of things to look for: whether CMake configures is the test for what is missing.
 # Everything said here goes to stderr, and nothing reads stdin: both belong to qkv.

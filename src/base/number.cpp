@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "base/display_width.h"
@@ -83,19 +83,10 @@ Said hint_for_word(std::string_view word) {
   return {};
 }
 
-// The double nearest to mantissa · 10^exponent, or what keeps it from being one.
-enum class Rounded { to_double, too_large };
-Rounded nearest_double(std::string_view mantissa, long exponent, double& value) {
-  const std::string text = fmt::format("{}e{}", mantissa, exponent);
-  value = 0;
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (result.ec != std::errc::result_out_of_range) return Rounded::to_double;
-  // Too large or too small?  The place of the first digit that is not zero tells.
-  const std::size_t point = std::min(mantissa.find('.'), mantissa.size());
-  const std::size_t leading = mantissa.find_first_of("123456789");
-  const long order = static_cast<long>(point) - static_cast<long>(leading) + exponent;
-  value = 0;  // 1e-400 is a number; no double but 0 is near it
-  return order > 0 ? Rounded::too_large : Rounded::to_double;
+// The double nearest to mantissa · 10^exponent: infinity where it is too large for one, 0 where it is too small.
+double nearest_double(std::string_view mantissa, long exponent) {
+  // Not std::from_chars: libc++ has none for doubles.  Nothing here sets a locale, so the point is a point.
+  return std::strtod(fmt::format("{}e{}", mantissa, exponent).c_str(), nullptr);
 }
 
 class NumberParser {
@@ -228,7 +219,7 @@ class NumberParser {
     }
     // 12.5% is exactly 0.125, written with three decimals.
     value.decimals += 2;
-    nearest_double(value.mantissa, value.exponent - 2, value.value);
+    value.value = nearest_double(value.mantissa, value.exponent - 2);
     return true;
   }
 
@@ -294,7 +285,8 @@ class NumberParser {
     if (peek() == 'e' || peek() == 'E') {
       if (!exponent(value)) return std::nullopt;
     }
-    if (nearest_double(value.mantissa, value.exponent, value.value) == Rounded::too_large) return too_large();
+    value.value = nearest_double(value.mantissa, value.exponent);
+    if (!std::isfinite(value.value)) return too_large();
     return value;
   }
 
