@@ -567,8 +567,8 @@ TEST_CASE("every node of a trace is in the JSON, with the keys of the schema in 
     const Json json = Json::parse(render_json(trace, about_of(p), {}, {}));
     std::vector<std::string> keys;
     for (const auto& [key, value] : json.items()) keys.push_back(key);
-    CHECK(keys == std::vector<std::string>{"schema", "title", "settings", "arithmetic", "given", "steps",
-                                           "asides", "expect", "warnings"});
+    CHECK(keys == std::vector<std::string>{"schema", "title", "settings", "arithmetic", "assumed_ties",
+                                           "given", "steps", "asides", "expect", "warnings"});
     CHECK(json["schema"] == "qkv/trace-1");
     CHECK(json["title"] == "An example");
     CHECK(json["settings"] == Json{{"mask", "causal"}});

@@ -20,6 +20,10 @@ constexpr int kReducedBelow = 1'000'000'000;
 // exponentials are told apart by intervals.
 constexpr std::size_t kMostProducts = 256;
 
+// Sums of more different roots than this are left to intervals: nobody writes them down, and their
+// products have the square of so many.
+constexpr std::size_t kMostRoots = 6;
+
 // Where a sign is looked for, in decimal digits; the number is known not to be 0, so the search ends.
 constexpr unsigned kFirstDigits = 40;
 
@@ -90,6 +94,12 @@ std::optional<Sum> product(const Sum& a, const Sum& b) {
   return result;
 }
 
+bool has_too_many_roots(const Sum& sum) {
+  const auto is_long = [](const Algebraic& x) { return x.terms().size() > kMostRoots; };
+  return std::any_of(sum.begin(), sum.end(),
+                     [&](const Exponential& e) { return is_long(e.coefficient) || is_long(e.exponent); });
+}
+
 const Sum& one() {
   static const Sum kOne{{Algebraic(Rational(1)), Algebraic()}};
   return kOne;
@@ -122,15 +132,6 @@ std::optional<Algebraic> ratio(const Sum& a, const Sum& b) {
   return factor;
 }
 
-Interval enclosed(const Algebraic& x) {
-  Interval result = 0;
-  for (const Algebraic::Term& term : x.terms()) {
-    const Interval root = sqrt(enclose(Rational(term.radicand)));
-    result += enclose(term.coefficient) * root;
-  }
-  return result;
-}
-
 template <class F>
 int sign_by_intervals(F value) {
   const Interval zero = 0;
@@ -156,7 +157,7 @@ int sign(const Sum& sum) {
   // and what is far smaller than the leading term cannot hide its sign.
   return sign_by_intervals([&] {
     Interval total = 0;
-    for (const Exponential& e : sum) total += enclosed(e.coefficient) * exp(enclosed(e.exponent - *largest));
+    for (const Exponential& e : sum) total += enclose(e.coefficient) * exp(enclose(e.exponent - *largest));
     return total;
   });
 }
@@ -249,6 +250,10 @@ Algebraic operator*(const Algebraic& a, const Algebraic& b) {
         result.add({coefficient, root.radicand, root.is_reduced});
       } else if (x.radicand == y.radicand) {
         result.add({coefficient * Rational(x.radicand), 1, true});
+      } else if (x.is_reduced && y.is_reduced) {
+        // Without square factors on either side, the common factor is all that leaves the root.
+        const Integer common = gcd(x.radicand, y.radicand);
+        result.add({coefficient * Rational(common), (x.radicand / common) * (y.radicand / common), true});
       } else {
         for (Algebraic::Term term : Algebraic::root(Rational(x.radicand * y.radicand)).terms_) {
           term.coefficient *= coefficient;
@@ -280,7 +285,7 @@ int sign(const Algebraic& a) {
   const int first = a.terms_[0].coefficient.sign();
   const bool all_agree = std::all_of(a.terms_.begin(), a.terms_.end(),
                                      [&](const Algebraic::Term& t) { return t.coefficient.sign() == first; });
-  return all_agree ? first : sign_by_intervals([&] { return enclosed(a); });
+  return all_agree ? first : sign_by_intervals([&] { return enclose(a); });
 }
 
 // ---- Exact -------------------------------------------------------------------------------
@@ -330,6 +335,7 @@ Exact::Exact(const Algebraic& value) {
 
 Exact Exact::quotient(Sum above, SharedSum below) {
   if (above.empty()) return {};
+  if (has_too_many_roots(above)) return unknown();
   if (below && below->size() == 1) {
     const Exponential& divisor = below->front();
     const auto inverse = divisor.coefficient.inverse();

@@ -72,6 +72,19 @@ Interval enclose(const Rational& x) {
   return result;
 }
 
+Interval enclose(const Algebraic& x) {
+  Interval result = 0;
+  for (const Algebraic::Term& term : x.terms()) {
+    const Interval coefficient = enclose(term.coefficient);
+    if (term.radicand == 1) {
+      result += coefficient;
+    } else {
+      result += coefficient * sqrt(enclose(Rational(term.radicand)));
+    }
+  }
+  return result;
+}
+
 std::optional<std::string> fixed_text(const Interval& x, int decimals) {
   if (is_beyond_all_exponents(x)) return "inf";
   std::string low = end_text(ends(x).left, decimals);

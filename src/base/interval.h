@@ -52,6 +52,7 @@ Interval enclose_decimal(const std::string& text);
 
 // Around a fraction; a point where binary digits suffice.
 Interval enclose(const Rational& x);
+Interval enclose(const Algebraic& x);
 
 // The text fixed_text would give the true value; nullopt while the interval leaves a choice.
 std::optional<std::string> fixed_text(const Interval& x, int decimals);

@@ -137,7 +137,10 @@ Rounded rounded_value(const Number& number) {
   return 0;
 }
 
-Rounded larger(const Rounded& a, const Rounded& b) { return a.value() < b.value() ? b : a; }  // as std::max
+// NaN stays: the largest of a row with a NaN is NaN, as in NumPy and PyTorch.
+Rounded larger(const Rounded& a, const Rounded& b) {
+  return a.value() < b.value() || std::isnan(b.value()) ? b : a;
+}
 bool is_plus_infinity(const Rounded& x) { return x.value() == kInfinity; }
 bool certainly_exceeds(const Rounded& a, const Rounded& b) { return a.value() > b.value(); }
 Rounded hull(const Rounded& a, const Rounded&) { return a; }

@@ -51,6 +51,12 @@ bool settles_ties() {
   return false;
 }
 
+// Whether ∞ − ∞ is NaN, as the processor has it, and not the limit that a softmax means.
+template <class T>
+constexpr bool follows_ieee() {
+  return std::is_same_v<T, Rounded>;
+}
+
 template <class T>
 T scalar_of(const Number& number) {
   if constexpr (std::is_same_v<T, double>) {

@@ -262,11 +262,11 @@ MatrixOf<T> shift(const MatrixOf<T>& scores, const MatrixOf<T>& max, const Numbe
                   const Params& params) {
   MatrixOf<T> result(scores.rows(), scores.cols());
   for (Index i = 0; i < scores.rows(); ++i) {
-    const Index largest = certain_maximum<T>(scores, i, max(i, 0), sink, params);
+    const Index largest = follows_ieee<T>() ? -1 : certain_maximum<T>(scores, i, max(i, 0), sink, params);
     for (Index j = 0; j < scores.cols(); ++j) {
       if (!is_allowed(params, i, j)) {
         result(i, j) = infinity<T>(-1);
-      } else if (j == largest || is_plus_infinity(scores(i, j))) {
+      } else if (j == largest || (!follows_ieee<T>() && is_plus_infinity(scores(i, j)))) {
         result(i, j) = T(0);
       } else {
         result(i, j) = scores(i, j) - max(i, 0);

@@ -215,6 +215,7 @@ std::string render_json(const Trace& trace, const About& about, const std::vecto
   json["settings"] = Json::object();
   for (const auto& [key, value] : about.settings) json["settings"][key] = value;
   json["arithmetic"] = name_of(trace);
+  json["assumed_ties"] = 0;  // known when all digits are written
   json["given"] = Json::array();
   json["steps"] = Json::array();
   json["asides"] = Json::array();
@@ -237,6 +238,7 @@ std::string render_json(const Trace& trace, const About& about, const std::vecto
   if (telling.checks) json["checks"] = checks_as_json(trace, telling.language);
   json["expect"] = Json::array();
   for (const Comparison& c : comparisons) json["expect"].push_back(comparison_as_json(c));
+  json["assumed_ties"] = trace.assumed_ties();
   json["warnings"] = Json::array();
   for (const Said& warning : about.warnings) json["warnings"].push_back(warning.in(telling.language));
   for (const Said& warning : trace.warnings()) json["warnings"].push_back(warning.in(telling.language));

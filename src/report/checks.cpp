@@ -69,8 +69,8 @@ class Footer {
         return add(std::isfinite(finding.by) ? say({"{0}: does not hold; worst in row {1}, off by {2}",
                                                     "{0}：不成立；{1} 一行偏差最大，为 {2}"},
                                                    what, row, fmt::format("{:.2g}", finding.by))
-                                             : say({"{0}: does not hold; in row {1} something overflowed",
-                                                    "{0}：不成立；{1} 一行有数溢出"},
+                                             : say({"{0}: does not hold; in row {1} a number is infinite",
+                                                    "{0}：不成立；{1} 一行有无穷大"},
                                                    what, row),
                    Tone::note);
       }

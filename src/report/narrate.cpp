@@ -249,10 +249,8 @@ class Narrator {
     const std::string exact = trace_.exact_text(at.node, at.row, at.col);
     const bool has_exponentials = exact.find('e') != std::string::npos;
     if (exact.empty() || exact.size() > kLongestExact || (has_exponentials && plan_[at.node].cols.empty()))
-      return {shown.text, CellRole::symbolic};
-    if (exact == shown.text.substr(0, shown.text.find('.')) &&
-        exact.find_first_not_of("-0123456789") == std::string::npos)
-      return {exact, CellRole::symbolic};
+      return {"≈ " + shown.text, CellRole::symbolic};
+    if (exact.find_first_not_of("-0123456789") == std::string::npos) return {exact, CellRole::symbolic};
     const bool is_equal = trace_.is_exactly(at.node, at.row, at.col, shown.text);
     return {exact + (is_equal ? " = " : " ≈ ") + shown.text, CellRole::symbolic};
   }
@@ -267,8 +265,9 @@ class Narrator {
                 Tone::faint);
     }
     if (node.id == "weights") row_sum_remark(id);
-    if (node.id == "output" && std::string_view(node.op->name) == "weighted_sum" && !node.is_symbolic())
-      hull(id);
+    // Rounded weights of a small format do not sum to 1 exactly, and the hull would be claimed wrongly.
+    const bool has_hull = node.id == "output" && std::string_view(node.op->name) == "weighted_sum";
+    if (has_hull && !node.is_symbolic() && trace_.arithmetic() != Arithmetic::format) hull(id);
   }
 
   // Of all steps, shown or not; the number of nodes when there is none.

@@ -5,6 +5,7 @@
 // cell is made of.  Rows and matrices that others ask for again are kept.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -28,6 +29,9 @@ class Cells {
     std::erase_if(rows_, [&](const auto& kept) { return kept.first.first == id; });
   }
 
+  // Asked before a row is computed: somebody may know it better.
+  void know(std::function<std::optional<M>(NodeId, Index)> known) { known_ = std::move(known); }
+
   T cell(NodeId id, Index row, Index col) {
     if (whole_[id]) return (*whole_[id])(row, col);
     if (const auto kept = rows_.find({id, row}); kept != rows_.end()) return (*kept->second)(0, col);
@@ -45,6 +49,8 @@ class Cells {
       kept = std::make_unique<const M>(MatrixOf<T>(whole(id).row(row)));
     } else if (is_given(node)) {
       kept = std::make_unique<const M>(given_rows<M>(node, row, 1));
+    } else if (auto known = known_ ? known_(id, row) : std::nullopt) {
+      kept = std::make_unique<const M>(std::move(*known));
     } else {
       kept = std::make_unique<const M>(compute(node, row, std::nullopt));
     }
@@ -139,6 +145,7 @@ class Cells {
   const Plan& plan_;
   std::vector<std::shared_ptr<const M>> whole_;  // null: not needed so far
   std::map<std::pair<NodeId, Index>, std::unique_ptr<const M>> rows_;
+  std::function<std::optional<M>(NodeId, Index)> known_;
 };
 
 }  // namespace qkv

@@ -43,6 +43,16 @@ void note_difference(Finding& finding, double difference, double bound, Index ro
   }
 }
 
+// The numbers of a small format do not sum to what the format itself makes of their sum.
+double true_sum_less_1(const Matrix& values, Index row) {
+  Rational sum = -1;
+  for (Index j = 0; j < values.cols(); ++j) {
+    if (!std::isfinite(values(row, j))) return values.row(row).sum() - 1;
+    sum += Rational(values(row, j));
+  }
+  return static_cast<double>(sum);
+}
+
 // How a value lies to a limit: not below it, or not above it.
 enum class Side { above, below };
 
@@ -75,6 +85,10 @@ Finding rows_sum_to_one(const Trace& trace, NodeId weights) {
   const Node& node = trace.plan()[weights];
   for (Index i = 0; i < node.shape.rows; ++i) {
     if (row_is_empty(node.params, i)) continue;
+    if (trace.arithmetic() == Arithmetic::format) {
+      note_difference(finding, true_sum_less_1(trace.values(weights), i), 0, i);
+      continue;
+    }
     if (!is_proved(trace)) {
       note_difference(finding, trace.row_sum(weights, i) - 1, trace.row_sum_bound(weights, i), i);
       continue;
@@ -144,7 +158,9 @@ Finding shift_changes_nothing(const Trace& trace, NodeId weights, NodeId naive_e
       const PrecisionScope precision(Proof::kFirstPrecision);
       const Interval off = proof.enclosure({weights, i, j}) -
                            proof.enclosure({naive_exp, i, j}) / proof.enclosure({naive_sum, i, 0});
-      note(finding, contains_zero(off) ? Outcome::within : Outcome::fails, reach(off), i);
+      const bool is_near = contains_zero(off) && std::isfinite(reach(off));
+      note(finding, is_near ? Outcome::within : Outcome::fails,
+           std::isnan(reach(off)) ? std::numeric_limits<double>::infinity() : reach(off), i);
     }
   }
   return finding;

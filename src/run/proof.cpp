@@ -93,8 +93,22 @@ Cells<IntervalMatrix>& Proof::level(std::size_t i) {
   if (levels_[i]) return *levels_[i];
   const PrecisionScope precision(kPrecisions[i]);
   Cells<IntervalMatrix>& cells = levels_[i].emplace(*plan_);
+  cells.know([this](NodeId id, Index row) { return row_around_exact_values(id, row); });
   for (const auto& [id, value] : pinned_) cells.pin(id, enclose_all(*value));
   return cells;
+}
+
+// What is known exactly is enclosed as narrowly as can be, whatever cancelled on the way.
+std::optional<IntervalMatrix> Proof::row_around_exact_values(NodeId id, Index row) {
+  if (!is_algebraic_[id]) return std::nullopt;
+  const ExactMatrix& exact = exact_cells_.row(id, row);
+  IntervalMatrix enclosed(1, exact.cols());
+  for (Index j = 0; j < exact.cols(); ++j) {
+    const auto known = exact(0, j).is_finite() ? exact(0, j).algebraic() : std::nullopt;
+    if (!known) return std::nullopt;
+    enclosed(0, j) = enclose(*known);
+  }
+  return enclosed;
 }
 
 Interval Proof::enclosure(std::size_t i, const Place& at) {

@@ -51,6 +51,7 @@ class Proof {
  private:
   Cells<IntervalMatrix>& level(std::size_t i);
   Interval enclosure(std::size_t i, const Place& at);
+  std::optional<IntervalMatrix> row_around_exact_values(NodeId id, Index row);
 
   std::shared_ptr<const Plan> plan_;
   std::array<std::optional<Cells<IntervalMatrix>>, kLevels> levels_;
