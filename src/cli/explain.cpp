@@ -21,6 +21,7 @@ int run_explain(const ExplainOptions& options) {
   if (const auto cell = find_cell(worked->trace.plan(), options.cell, reason, hint)) {
     write_text(explain(worked->trace, *cell, worked->telling), options, *presentation, worked->input_files,
                diagnostics);
+    warn_of_assumed_ties(worked->trace, diagnostics);
   } else {
     diagnostics.error("", reason, hint);
   }
@@ -41,6 +42,7 @@ Command setup_explain(CLI::App& app, Language language) {
                        .in(language))
       ->type_name("")
       ->required();
+  add_arithmetic_options(*command, *options, language);
   add_output_options(*command, *options, language);
   return {command, [options] { return run_explain(*options); }};
 }

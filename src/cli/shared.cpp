@@ -177,7 +177,7 @@ void add_problem_options(CLI::App& app, SharedOptions& options, Language languag
   }
 }
 
-void add_telling_options(CLI::App& app, SharedOptions& options, Language language) {
+void add_asking_options(CLI::App& app, SharedOptions& options, Language language) {
   app.add_option("--detail", options.detail,
                  Text{"how much is shown: the result, the main steps, every cell's arithmetic, the softmax "
                       "line by line too",
@@ -188,23 +188,31 @@ void add_telling_options(CLI::App& app, SharedOptions& options, Language languag
          "--steps", options.steps,
          Text{"only these steps, e.g. scores,weights", "只看这些步骤，例如 scores,weights"}.in(language))
       ->type_name("LIST");
-  app.add_option("--row", options.row,
-                 Text{"only this query: its label or number", "只看这个查询：标签或序号"}.in(language))
-      ->type_name("R");
-  app.add_flag("--only-output", options.only_output, Text{"the result alone", "只输出结果"}.in(language));
+}
+
+void add_arithmetic_options(CLI::App& app, SharedOptions& options, Language language) {
   app.add_flag(
       "--exact", options.exact,
       Text{"fractions, roots and powers of e beside the decimals", "在小数旁边写出分数、根式和 e 的幂"}.in(
           language));
-  app.add_flag("--checks", options.checks,
-               Text{"what must hold, checked: row sums, hull, masked zeros, the shift by the maximum",
-                    "核对必然成立的性质：行和、凸包、被屏蔽的零、减去最大值"}
-                   .in(language));
   app.add_option("--arithmetic", options.arithmetic,
                  Text{"carry the steps out in this format and show where the digits leave the true ones",
                       "用这种浮点格式计算，并指出从哪里开始偏离真值"}
                      .in(language))
       ->type_name(names_of(kFloatFormats));
+}
+
+void add_telling_options(CLI::App& app, SharedOptions& options, Language language) {
+  add_asking_options(app, options, language);
+  app.add_option("--row", options.row,
+                 Text{"only this query: its label or number", "只看这个查询：标签或序号"}.in(language))
+      ->type_name("R");
+  app.add_flag("--only-output", options.only_output, Text{"the result alone", "只输出结果"}.in(language));
+  app.add_flag("--checks", options.checks,
+               Text{"what must hold, checked: row sums, hull, masked zeros, the shift by the maximum",
+                    "核对必然成立的性质：行和、凸包、被屏蔽的零、减去最大值"}
+                   .in(language));
+  add_arithmetic_options(app, options, language);
   // For timing the proof against the same trace without it.
   app.add_flag("--plain-doubles", options.plain_doubles)->group("");
 }
@@ -283,7 +291,7 @@ std::optional<Presentation> presentation_of(const SharedOptions& options, Diagno
     } else {
       p.format = format->format;
     }
-  } else {
+  } else if (!options.has_own_forms) {
     for (const FormatName& f : kFormats) {
       if (options.output.ends_with(f.extension)) p.format = f.format;
     }
@@ -372,12 +380,24 @@ std::optional<Worked> work_out(const SharedOptions& options, const Presentation&
   return worked;
 }
 
-void write_text(const Report& report, const SharedOptions& options, const Presentation& presentation,
-                const std::vector<std::string>& inputs, Diagnostics& diagnostics) {
+std::string as_text(const Report& report, const SharedOptions& options, const Presentation& presentation) {
   const bool goes_to_file = !options.output.empty() && options.output != "-";
   const TextStyle style{.color = !goes_to_file && wants_color(presentation.color, STDOUT_FILENO),
                         .ascii = options.ascii};
-  write_output(options.output, render_text(report, style), inputs, diagnostics);
+  return render_text(report, style);
+}
+
+void write_text(const Report& report, const SharedOptions& options, const Presentation& presentation,
+                const std::vector<std::string>& inputs, Diagnostics& diagnostics) {
+  write_output(options.output, as_text(report, options, presentation), inputs, diagnostics);
+}
+
+void warn_of_assumed_ties(const Trace& trace, Diagnostics& diagnostics) {
+  if (trace.assumed_ties() == 0) return;
+  diagnostics.warning(
+      "", say({"numbers that could not be told from a tie even with {0} digits, and are rounded as ties: {1}",
+               "用 {0} 位数字仍无法与恰好一半区分、按恰好一半舍入的数：{1} 个"},
+              kDigitsOfAssumedTies, trace.assumed_ties()));
 }
 
 int finish(const SharedOptions& options, const Diagnostics& diagnostics) {

@@ -38,14 +38,19 @@ struct SharedOptions {
   std::string arithmetic;
   bool plain_doubles = false;
   bool ascii = false;
+  bool has_own_forms = false;  // the command looks at --format and at the extension of --output itself
   bool is_quiet = false;
   bool is_verbose = false;
 };
 
 // FILE, the matrix files and the settings.
 void add_problem_options(CLI::App& app, SharedOptions& options, Language language);
-// --steps --row --detail --only-output --exact --checks --arithmetic.
+// --exact --arithmetic.
+void add_arithmetic_options(CLI::App& app, SharedOptions& options, Language language);
+// The same, --steps --row --detail --only-output --checks.
 void add_telling_options(CLI::App& app, SharedOptions& options, Language language);
+// --steps --detail, for a sheet that asks.
+void add_asking_options(CLI::App& app, SharedOptions& options, Language language);
 // --format, for commands that have more than one.
 void add_format_option(CLI::App& app, SharedOptions& options, Language language);
 // --output --color --ascii --lang -q -v.
@@ -75,9 +80,15 @@ std::optional<Presentation> presentation_of(const SharedOptions& options, Diagno
 std::optional<Worked> work_out(const SharedOptions& options, const Presentation& presentation,
                                Diagnostics& diagnostics);
 
+// A report as text, in colour where --output and the terminal allow it.
+std::string as_text(const Report& report, const SharedOptions& options, const Presentation& presentation);
+
 // Writes a report as text, to --output or standard output.
 void write_text(const Report& report, const SharedOptions& options, const Presentation& presentation,
                 const std::vector<std::string>& inputs, Diagnostics& diagnostics);
+
+// A warning where digits were shown that could not be told from a tie, and no header says so.
+void warn_of_assumed_ties(const Trace& trace, Diagnostics& diagnostics);
 
 // 0, or 2 when the diagnostics hold an error; prints them.
 int finish(const SharedOptions& options, const Diagnostics& diagnostics);
@@ -89,6 +100,8 @@ struct Command {
 };
 Command setup_trace(CLI::App& app, Language language);
 Command setup_explain(CLI::App& app, Language language);
+Command setup_check(CLI::App& app, Language language);
+Command setup_worksheet(CLI::App& app, Language language);
 Command setup_softmax(CLI::App& app, Language language);
 
 }  // namespace qkv

@@ -31,6 +31,7 @@ int run_trace(const SharedOptions& options) {
     case Format::text:
       write_text(narrate(worked->trace, worked->about, worked->comparisons, worked->telling), options,
                  *presentation, worked->input_files, diagnostics);
+      if (worked->telling.only_output) warn_of_assumed_ties(worked->trace, diagnostics);
       break;
   }
   return finish(options, diagnostics);

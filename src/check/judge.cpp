@@ -1,0 +1,220 @@
+#include "check/judge.h"
+
+#include <algorithm>
+
+#include "base/decimal.h"
+#include "base/suggest.h"
+#include "check/mistakes.h"
+#include "run/apply.h"
+#include "run/proof.h"
+
+namespace qkv {
+namespace {
+
+// Roots are tried with so many decimals: √3 as 1.7, 1.73, 1.732 …
+constexpr int kMostRootDecimals = 6;
+
+class Judge {
+ public:
+  Judge(const Trace& truth, std::map<NodeId, Given> answers, int decimals)
+      : sheet_(truth, std::move(answers), decimals), decimals_(decimals) {}
+
+  Judgement judge() {
+    const Plan& plan = sheet_.plan();
+    for (NodeId id = 0; id < plan.nodes.size(); ++id) {
+      const Shape shape = plan[id].shape;
+      Mask is_untrue = Mask::Constant(shape.rows, shape.cols, false);
+      if (sheet_.answer(id) != nullptr) {
+        JudgedStep step = judge_step(id);
+        is_untrue = step.cells.array() == Verdict::wrong || step.cells.array() == Verdict::carried;
+        result_.steps.push_back(std::move(step));
+      }
+      sheet_.settle(id, is_untrue);
+    }
+    count_points();
+    return std::move(result_);
+  }
+
+ private:
+  JudgedStep judge_step(NodeId id) {
+    const PrecisionScope precision(Proof::kFirstPrecision);
+    JudgedStep step;
+    step.node = id;
+    const IntervalMatrix mended = sheet_.image(id, Chain::mended);
+    const IntervalMatrix theirs = sheet_.image(id, Chain::theirs);
+    step.cells = verdicts(id, mended, theirs);
+    if (has_wrong(step)) try_rounded_roots(step);
+    step.verdict = worst(step.cells);
+    if (step.verdict == Verdict::wrong) explain(step, theirs);
+    return step;
+  }
+
+  MatrixOf<Verdict> verdicts(NodeId id, const IntervalMatrix& mended, const IntervalMatrix& theirs) const {
+    const Given& given = *sheet_.answer(id);
+    MatrixOf<Verdict> cells(given.rows, given.cols);
+    for (Index i = 0; i < given.rows; ++i) {
+      for (Index j = 0; j < given.cols; ++j)
+        cells(i, j) = verdict({id, i, j}, given.at(i, j), mended(i, j), theirs(i, j));
+    }
+    return cells;
+  }
+
+  Verdict verdict(const Place& at, const Number& number, const Interval& mended,
+                  const Interval& theirs) const {
+    if (number.kind == Number::Kind::blank) return Verdict::blank;
+    const Written written = sheet_.written(number);
+    if (is_true(at, number, written)) return Verdict::right;
+    if (follows(written, mended)) return Verdict::rounded;
+    if (follows(written, theirs)) return Verdict::carried;
+    return Verdict::wrong;
+  }
+
+  // Whether the true value lies in the range; at its ends too, because both rules for ties are in use.
+  bool is_true(const Place& at, const Number& number, const Written& written) const {
+    const double value = sheet_.truth().values(at.node)(at.row, at.col);
+    if (std::isnan(value)) return false;
+    Proof& proof = sheet_.truth().proof();
+    if (number.kind == Number::Kind::infinite) return value == number.value;
+    if (!meets(proof.enclosure(at), written.range)) return false;
+    const Exact exact = proof.exact(at);
+    const Exact middle = exact_value(number);
+    const Exact half = written.unit ? Exact(Rational(*written.unit / 2)) : Exact(0);
+    const auto above = compare(exact, middle - half);
+    const auto below = compare(exact, middle + half);
+    return !above || !below || (*above >= 0 && *below <= 0);
+  }
+
+  // "One rounding of √d_k explains all cells."
+  void try_rounded_roots(JudgedStep& step) {
+    const Node& node = sheet_.plan()[step.node];
+    if (node.op->name != std::string_view("scale")) return;
+    for (int decimals = kMostRootDecimals; decimals >= 1; --decimals) {
+      const std::string root = root_text(node.params.numbers[0], decimals);
+      if (root.find_first_of("123456789") == std::string::npos) continue;  // a root of less than 0.05
+      const Interval divisor = enclose_decimal(root);
+      const auto divided = [&](Chain chain) {
+        IntervalMatrix scores = sheet_.value(node.inputs[0], chain);
+        for (Index i = 0; i < scores.rows(); ++i) {
+          for (Index j = 0; j < scores.cols(); ++j) scores(i, j) = scores(i, j) / divisor;
+        }
+        return scores;
+      };
+      MatrixOf<Verdict> cells = verdicts(step.node, divided(Chain::mended), divided(Chain::theirs));
+      if ((cells.array() == Verdict::wrong).any()) continue;
+      step.cells = std::move(cells);
+      step.is_rounded_root = true;
+      step.root = root;
+      return;
+    }
+  }
+
+  static bool has_wrong(const JudgedStep& step) { return (step.cells.array() == Verdict::wrong).any(); }
+
+  static Verdict worst(const MatrixOf<Verdict>& cells) {
+    Verdict found = Verdict::blank;
+    for (Index k = 0; k < cells.size(); ++k) {
+      const Verdict v = cells(k);
+      if (v == Verdict::blank) continue;
+      if (found == Verdict::blank || v > found) found = v;
+    }
+    return found;
+  }
+
+  // With as many decimals as were written, or as the problem has.
+  std::string expected(NodeId id, Index row, Index col, const Number& written, const Interval& theirs) const {
+    const int decimals = written.is_decimal && written.decimals > 0 ? written.decimals : decimals_;
+    if (!sheet_.has_departed_before(id)) return sheet_.truth().text(id, row, col, decimals);
+    return fixed_text(middle_double(theirs), decimals);
+  }
+
+  void explain(JudgedStep& step, const IntervalMatrix& theirs) {
+    const Given& given = *sheet_.answer(step.node);
+    bool is_found = false;
+    for (Index i = 0; i < given.rows && !is_found; ++i) {
+      for (Index j = 0; j < given.cols && !is_found; ++j) {
+        if (step.cells(i, j) != Verdict::wrong) continue;
+        is_found = true;
+        step.row = i;
+        step.col = j;
+        step.expected = expected(step.node, i, j, given.at(i, j), theirs(i, j));
+      }
+    }
+    step.mistakes = mistakes_behind(sheet_, step.node, step.cells);
+    step.is_trivial = std::all_of(given.cells.begin(), given.cells.end(),
+                                  [&](const Number& n) { return n.value == given.cells.front().value; }) &&
+                      given.cells.size() > 1;
+  }
+
+  // A step earns its point when it is filled in and nothing in it is wrong; carried steps count,
+  // unless they follow from a sheet of equal numbers, which asks for no work.
+  void count_points() {
+    bool is_after_trivial = false;
+    for (JudgedStep& step : result_.steps) {
+      ++result_.of;
+      const bool is_filled = !(step.cells.array() == Verdict::blank).any();
+      const bool is_empty_carry = step.verdict == Verdict::carried && is_after_trivial;
+      step.earns = is_filled && step.verdict != Verdict::wrong && !is_empty_carry;
+      if (step.earns) ++result_.points;
+      is_after_trivial = is_after_trivial || step.is_trivial;
+    }
+  }
+
+  Sheet sheet_;
+  int decimals_;
+  Judgement result_;
+};
+
+}  // namespace
+
+bool Judgement::is_right() const {
+  return std::none_of(steps.begin(), steps.end(),
+                      [](const JudgedStep& s) { return s.verdict == Verdict::wrong; });
+}
+
+std::map<NodeId, Given> fit_answers(const Plan& plan, const AnswerFile& file, Diagnostics& diagnostics) {
+  std::map<NodeId, Given> fitting;
+  std::vector<std::string> ids;
+  for (const Node& node : plan.nodes) {
+    if (node.role == Role::step) ids.push_back(node.id);
+  }
+  bool has_number = false;
+  for (const Answer& answer : file.answers) {
+    const Span header = answer.written.span;
+    if (std::find(ids.begin(), ids.end(), answer.step) == ids.end()) {
+      diagnostics.error(file.source, header,
+                        say({"this problem has no step '{0}'", "这道题没有名为“{0}”的步骤"}, answer.step),
+                        did_you_mean_or_one_of(answer.step, ids));
+      continue;
+    }
+    const NodeId id = *plan.find(answer.step);
+    const Node& node = plan[id];
+    if (node.is_symbolic()) {
+      diagnostics.error(
+          file.source, header,
+          say({"'{0}' is symbolic here, and cannot be marked", "“{0}”在这里是符号，不能批改"}, answer.step),
+          say({"[weights] holds its coefficients", "它的系数就是 [weights]"}));
+      continue;
+    }
+    if (answer.written.shape() != node.shape) {
+      diagnostics.error(
+          file.source, header,
+          say({"[{0}] is {1}×{2}, but {0} is {3}×{4}", "[{0}] 是 {1}×{2}，而 {0} 是 {3}×{4}"}, answer.step,
+              answer.written.rows, answer.written.cols, node.shape.rows, node.shape.cols));
+      continue;
+    }
+    for (const Number& number : answer.written.cells)
+      has_number = has_number || number.kind != Number::Kind::blank;
+    fitting.emplace(id, answer.written);
+  }
+  if (!has_number && !diagnostics.has_errors()) {
+    diagnostics.error(file.source->name, say({"nothing is filled in", "答卷上什么都没有填"}),
+                      say({"write numbers in place of _", "请在 _ 处填上数字"}));
+  }
+  return fitting;
+}
+
+Judgement judge(const Trace& truth, std::map<NodeId, Given> answers, int decimals) {
+  return Judge(truth, std::move(answers), decimals).judge();
+}
+
+}  // namespace qkv

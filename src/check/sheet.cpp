@@ -1,0 +1,159 @@
+#include "check/sheet.h"
+
+#include <algorithm>
+
+#include "run/apply.h"
+#include "run/proof.h"
+
+namespace qkv {
+namespace {
+
+// The place of the last digit of a decimal, as an exponent of ten: 0.58 → -2, 5.8e-3 → -4, 12% → -2.
+std::optional<int> last_place(const Number& number) {
+  const std::string& text = number.text;
+  if (text.find_first_of("*/s") != std::string::npos) return std::nullopt;
+  int place = 0;
+  const std::size_t e = text.find_first_of("eE");
+  const std::size_t point = text.find('.');
+  std::size_t end = std::min(e, text.find('%'));
+  end = std::min(end, text.size());
+  if (point != std::string::npos) place -= static_cast<int>(end - point - 1);
+  if (e != std::string::npos) place += std::stoi(text.substr(e + 1));
+  if (text.ends_with('%')) place -= 2;
+  return place;
+}
+
+Rational power_of_ten(int exponent) { return exact_decimal("1e" + std::to_string(exponent)).rational(); }
+
+// An interval hardly wider than a point around a whole number of units.
+bool is_multiple_of(const Interval& x, const Rational& unit) {
+  const Interval in_units = x / enclose(unit);
+  const auto text = fixed_text(in_units, 12);
+  return text && text->find('e') == std::string::npos && text->ends_with(".000000000000");
+}
+
+// An image of more units of the last digit than this says nothing about that digit.
+constexpr int kWidestImage = 10;
+
+bool is_nan(const Interval& x) { return !(lower(x) == lower(x)); }
+
+}  // namespace
+
+bool meets(const Interval& a, const Interval& b) {
+  return !certainly_exceeds(a, b) && !certainly_exceeds(b, a);
+}
+
+bool follows(const Written& written, const Interval& image) {
+  if (is_nan(image) || !meets(image, written.range)) return false;
+  if (!written.unit) return true;
+  const Interval width = Interval(upper(image)) - Interval(lower(image));
+  return !certainly_exceeds(width, enclose(Rational(*written.unit * kWidestImage)));
+}
+
+Written written_range(const Number& number, int decimals) {
+  const Interval middle = enclose(number);
+  if (number.kind != Number::Kind::finite) return {middle, std::nullopt};
+  auto place = last_place(number);
+  if (place == 0 && number.is_decimal) place = -decimals;
+  if (!place) return {middle, std::nullopt};
+  const Rational unit = power_of_ten(*place);
+  const Interval half = enclose(Rational(unit / 2));
+  return {hull(Interval(middle - half), Interval(middle + half)), unit};
+}
+
+Sheet::Sheet(const Trace& truth, std::map<NodeId, Given> answers, int decimals)
+    : truth_(truth), answers_(std::move(answers)), decimals_(decimals) {
+  for (const auto& [id, given] : answers_) {
+    for (const Number& number : given.cells) decimals_ = std::max(decimals_, number.decimals);
+  }
+}
+
+const Given* Sheet::answer(NodeId id) const {
+  const auto found = answers_.find(id);
+  return found == answers_.end() ? nullptr : &found->second;
+}
+
+bool Sheet::is_answered_between(NodeId after, NodeId before) const {
+  const auto next = answers_.upper_bound(after);
+  return next != answers_.end() && next->first < before;
+}
+
+IntervalMatrix Sheet::compute(NodeId id, const Values& values) const {
+  const PrecisionScope precision(Proof::kFirstPrecision);
+  const Node& node = plan()[id];
+  if (is_given(node)) return given_rows<IntervalMatrix>(node, 0, node.shape.rows);
+  const bool is_brief = node.brief && !is_answered_between(node.brief->inputs[0], id);
+  if (is_brief) return softmax_of_ranges(values[node.brief->inputs[0]], node.brief->params);
+  InputsOf<IntervalMatrix> inputs;
+  for (const NodeId input : node.inputs) inputs.emplace_back(values[input]);
+  return node.op->kernel.intervals(inputs, node.params);
+}
+
+IntervalMatrix Sheet::image(NodeId id, Chain which) const { return compute(id, chain(which)); }
+
+IntervalMatrix Sheet::image(NodeId id, Chain which, NodeId changed, const IntervalMatrix& value) const {
+  if (changed == id) return value;
+  Values values = chain(which);
+  values.resize(id);
+  values[changed] = value;
+  for (NodeId next = changed + 1; next < id; ++next) {
+    if (!answers_.contains(next)) values[next] = compute(next, values);
+  }
+  return compute(id, values);
+}
+
+const IntervalMatrix& Sheet::value(NodeId id, Chain which) const { return chain(which)[id]; }
+
+bool Sheet::has_departed_before(NodeId id) const {
+  const auto& inputs = plan()[id].inputs;
+  return std::any_of(inputs.begin(), inputs.end(), [&](NodeId input) { return departed_[input]; });
+}
+
+void Sheet::settle(NodeId id, const Mask& is_untrue) {
+  const PrecisionScope precision(Proof::kFirstPrecision);
+  bool departs = has_departed_before(id);
+  const Given* given = answer(id);
+  for (const Chain which : {Chain::mended, Chain::theirs}) {
+    IntervalMatrix value = compute(id, chain(which));
+    for (Index i = 0; given != nullptr && i < value.rows(); ++i) {
+      for (Index j = 0; j < value.cols(); ++j) {
+        const Number& number = given->at(i, j);
+        const bool is_blank = number.kind == Number::Kind::blank;
+        if (is_blank || (which == Chain::mended && is_untrue(i, j))) continue;
+        departs = departs || is_untrue(i, j);
+        const Written written = this->written(number);
+        // A value that is a point, and has no more digits than were written, is written exactly: a score of 3
+        // is 3.
+        const bool is_exact = written.unit && is_multiple_of(value(i, j), *written.unit);
+        value(i, j) = is_exact ? enclose(number) : written.range;
+      }
+    }
+    chain(which).push_back(std::move(value));
+  }
+  departed_.push_back(departs);
+}
+
+IntervalMatrix softmax_of_ranges(const IntervalMatrix& scores, const Params& params) {
+  IntervalMatrix weights(scores.rows(), scores.cols());
+  const auto is_open = [&](Index i, Index j) {
+    return is_allowed(params, i, j) && !is_minus_infinity(scores(i, j));
+  };
+  for (Index i = 0; i < scores.rows(); ++i) {
+    for (Index j = 0; j < scores.cols(); ++j) {
+      if (!is_open(i, j)) {
+        const bool is_nan = row_is_empty(params, i) && params.empty_row_is_nan;
+        weights(i, j) = is_nan ? not_a_number<Interval>() : Interval(0);
+        continue;
+      }
+      Interval sum = 1;
+      for (Index k = 0; k < scores.cols(); ++k) {
+        if (k != j && is_open(i, k)) sum += exp(scores(i, k) - scores(i, j));
+      }
+      if (!params.numbers.empty()) sum += exp(enclose(params.numbers[0]) - scores(i, j));
+      weights(i, j) = 1 / sum;
+    }
+  }
+  return weights;
+}
+
+}  // namespace qkv

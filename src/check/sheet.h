@@ -1,0 +1,87 @@
+// A student's sheet beside the plan: what they wrote, and what follows from what they wrote.
+//
+// A number on paper is a range: 0.58 means [0.575, 0.585].  So the plan is run on intervals, from
+// the student's own earlier numbers, and a step is consistent when the range that follows meets the
+// range that was written.  Two chains are kept:
+//
+//   mended  wrong numbers are replaced by right ones: what an honest student with rounded
+//           numbers can arrive at;
+//   theirs  everything stands as it was written: what follows from the student's mistakes.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/interval.h"
+#include "problem/problem.h"
+#include "run/trace.h"
+
+namespace qkv {
+
+// What a written number can mean.
+//
+// A decimal means everything that rounds to it.  A number without a point is exact, to the decimals of
+// the sheet: who writes 1 among numbers with two decimals does not mean 0.71.
+struct Written {
+  Interval range;                // with both ends
+  std::optional<Rational> unit;  // of the last digit written; nullopt for a fraction, a root, an infinity
+};
+Written written_range(const Number& number, int decimals);
+
+bool meets(const Interval& a, const Interval& b);  // they have a point in common
+
+// Whether a number that follows, as a range, explains the number that was written.  A range of more
+// than ten units of the last digit says nothing about that digit.
+bool follows(const Written& written, const Interval& image);
+
+enum class Chain { mended, theirs };
+
+class Sheet {
+ public:
+  // `answers` by node, of fitting shape; `decimals` asked for.
+  Sheet(const Trace& truth, std::map<NodeId, Given> answers, int decimals);
+
+  Written written(const Number& number) const { return written_range(number, decimals_); }
+
+  const Plan& plan() const { return truth_.plan(); }
+  const Trace& truth() const { return truth_; }
+  const Given* answer(NodeId id) const;
+
+  // What follows for a node from the answers before it.
+  IntervalMatrix image(NodeId id, Chain chain) const;
+  // The same when one earlier node without an answer has another value than its kernel gives.
+  IntervalMatrix image(NodeId id, Chain chain, NodeId changed, const IntervalMatrix& value) const;
+
+  // What stands at a node for the nodes after it; valid once `settle` was called for it.
+  const IntervalMatrix& value(NodeId id, Chain chain) const;
+
+  // Nodes are settled in order.  `is_untrue` says which written cells are wrong or follow from wrong ones;
+  // the mended chain does not take them.
+  void settle(NodeId id, const Mask& is_untrue);
+
+  // Whether something that the node is computed from was wrong.
+  bool has_departed_before(NodeId id) const;
+
+ private:
+  using Values = std::vector<IntervalMatrix>;
+  IntervalMatrix compute(NodeId id, const Values& values) const;
+  Values& chain(Chain which) { return which == Chain::mended ? mended_ : theirs_; }
+  const Values& chain(Chain which) const { return which == Chain::mended ? mended_ : theirs_; }
+  bool is_answered_between(NodeId after, NodeId before) const;
+
+  const Trace& truth_;
+  std::map<NodeId, Given> answers_;
+  int decimals_;  // asked for, or written, whichever are more
+  Values mended_;
+  Values theirs_;
+  std::vector<bool> departed_;
+};
+
+// The softmax of each row on ranges of scores, as narrow as it can be: each weight is
+// 1 / Σ e^(s_k − s_j), in which every score pulls one way only.
+//   scores [n, m]; −∞ and forbidden cells have weight 0
+IntervalMatrix softmax_of_ranges(const IntervalMatrix& scores, const Params& params);
+
+}  // namespace qkv

@@ -1,0 +1,248 @@
+#include "check/worksheet.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/display_width.h"
+#include "report/formula.h"
+
+namespace qkv {
+namespace {
+
+std::vector<NodeId> matrices_given(const Plan& plan) {
+  std::vector<NodeId> found;
+  for (NodeId id = 0; id < plan.nodes.size(); ++id) {
+    if (!plan[id].given.empty() && plan[id].op->name != std::string_view("mask")) found.push_back(id);
+  }
+  return found;
+}
+
+std::string cell_as_given(const Node& node, Index row, Index col) {
+  if (node.is_symbolic()) {
+    // The given symbolic cell is one of its names.
+    const Index width = static_cast<Index>(node.basis.size());
+    for (Index b = 0; b < width; ++b) {
+      const Number& number = node.given[static_cast<std::size_t>(row * node.shape.cols + col * width + b)];
+      if (number.value == 0) continue;
+      const std::string& name = node.basis[static_cast<std::size_t>(b)];
+      return name.empty() ? number.text : name;
+    }
+    return "0";
+  }
+  return node.given[static_cast<std::size_t>(row * node.shape.cols + col)].text;
+}
+
+std::string label(const std::vector<std::string>& labels, Index i) {
+  return labels.empty() ? std::to_string(i + 1) : visible(labels[static_cast<std::size_t>(i)]);
+}
+
+// A row's label as the reader of answers takes it back; none where it would be taken for a number.
+std::string written_label(const std::vector<std::string>& labels, Index i) {
+  if (labels.empty()) return "";
+  const std::string& name = labels[static_cast<std::size_t>(i)];
+  NumberError ignored;
+  const auto number = parse_number(name, ignored);
+  const bool looks_like_number = number && number->kind != Number::Kind::symbol;
+  if (looks_like_number || name.find('"') != std::string::npos) return "";
+  const bool is_plain = name.find_first_of(" \t:|#%,;[](){}=") == std::string::npos;
+  return (is_plain ? visible(name) : "\"" + visible(name) + "\"") + " | ";
+}
+
+std::string settings_line(const About& about) {
+  std::string line;
+  for (const auto& [key, value] : about.settings) line += (line.empty() ? "" : "; ") + key + " = " + value;
+  return line;
+}
+
+std::string padded(const std::string& text, int width) {
+  return text + std::string(static_cast<std::size_t>(std::max(0, width - column_width(text))), ' ');
+}
+
+std::string in(const Said& said, const Telling& telling) { return said.in(telling.language); }
+
+}  // namespace
+
+std::vector<NodeId> steps_asked(const Plan& plan, const Telling& telling) {
+  std::vector<NodeId> asked;
+  for (NodeId id = 0; id < plan.nodes.size(); ++id) {
+    const Node& node = plan[id];
+    if (node.role != Role::step || !node.given.empty() || node.is_symbolic()) continue;
+    if (node.op->name == std::string_view("same")) continue;
+    const bool is_named =
+        std::find(telling.steps.begin(), telling.steps.end(), node.id) != telling.steps.end();
+    const bool is_shown = node.level == Level::main || telling.detail == Detail::full;
+    if (telling.steps.empty() ? is_shown : is_named) asked.push_back(id);
+  }
+  return asked;
+}
+
+std::string worksheet_text(const Plan& plan, const About& about, const Telling& telling) {
+  std::string out;
+  const auto comment = [&](const std::string& line) { out += line.empty() ? "#\n" : "# " + line + "\n"; };
+  if (!about.title.empty()) comment(visible(about.title));
+  comment(in(say({"Put a number in place of every _ ({0} decimals), then:  qkv check {1} THIS-FILE",
+                  "请把每个 _ 换成数字（保留 {0} 位小数），然后运行：qkv check {1} 本文件"},
+                 telling.decimals, about.file.empty() ? "PROBLEM" : visible(about.file)),
+             telling));
+  if (const std::string settings = settings_line(about); !settings.empty()) comment(settings);
+  for (const NodeId id : matrices_given(plan)) {
+    const Node& node = plan[id];
+    comment("");
+    comment(node.id + " " + shape_text(node));
+    for (Index i = 0; i < node.shape.rows; ++i) {
+      std::string row = "  " + padded(node.rows.empty() ? "" : label(node.rows, i), 8);
+      for (Index j = 0; j < node.shown_cols(); ++j) row += "  " + cell_as_given(node, i, j);
+      comment(row);
+    }
+  }
+  for (const NodeId id : steps_asked(plan, telling)) {
+    const Node& node = plan[id];
+    const bool is_brief = telling.detail != Detail::full;
+    out += "\n[" + node.id + "]\n";
+    comment(node.id + " = " + plain_formula(plan, id, is_brief));
+    if (!node.cols.empty()) {
+      std::string names;
+      for (Index j = 0; j < node.shape.cols; ++j) names += (j == 0 ? "" : " ") + label(node.cols, j);
+      comment(in(say({"columns: {0}", "列：{0}"}, names), telling));
+    }
+    for (Index i = 0; i < node.shape.rows; ++i) {
+      out += written_label(node.rows, i);
+      for (Index j = 0; j < node.shape.cols; ++j) out += j == 0 ? "_" : " _";
+      out += "\n";
+    }
+  }
+  return out;
+}
+
+namespace {
+
+// What the two printed forms differ in.
+struct Markup {
+  std::string (*escape)(const std::string&);
+  std::string (*heading)(const std::string&);
+  std::string (*table)(const std::vector<std::vector<std::string>>&, bool has_heads);
+};
+
+std::string printed_sheet(const Plan& plan, const About& about, const Telling& telling,
+                          const Markup& markup) {
+  std::string out = markup.heading(markup.escape(about.title.empty() ? "qkv" : visible(about.title)));
+  out += markup.escape(
+             in(say({"{0}; {1} decimals", "{0}；保留 {1} 位小数"}, settings_line(about), telling.decimals),
+                telling)) +
+         "\n";
+  const auto add_table = [&](const Node& node, bool is_empty) {
+    std::vector<std::vector<std::string>> rows;
+    const bool has_labels = !node.rows.empty() || node.shape.rows > 1;
+    std::vector<std::string> heads;
+    if (has_labels) heads.emplace_back();
+    for (Index j = 0; j < node.shown_cols(); ++j) heads.push_back(markup.escape(label(node.cols, j)));
+    rows.push_back(std::move(heads));
+    for (Index i = 0; i < node.shape.rows; ++i) {
+      std::vector<std::string> row;
+      if (has_labels) row.push_back(markup.escape(label(node.rows, i)));
+      for (Index j = 0; j < node.shown_cols(); ++j)
+        row.push_back(is_empty ? "" : markup.escape(cell_as_given(node, i, j)));
+      rows.push_back(std::move(row));
+    }
+    out += "\n" + markup.table(rows, has_labels);
+  };
+  for (const NodeId id : matrices_given(plan)) {
+    out += "\n" + markup.escape(plan[id].id + " " + shape_text(plan[id])) + "\n";
+    add_table(plan[id], false);
+  }
+  for (const NodeId id : steps_asked(plan, telling)) {
+    const bool is_brief = telling.detail != Detail::full;
+    out += "\n" + markup.heading(markup.escape(plan[id].id + " = " + plain_formula(plan, id, is_brief)));
+    add_table(plan[id], true);
+  }
+  return out;
+}
+
+// Every sign that Markdown or HTML could take for its own.
+std::string escaped_for_markdown(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::string_view("\\`*_{}[]<>()#+-!|~&").find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string escaped_for_latex(const std::string& text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint c = first_code_point(std::string_view(text).substr(at));
+    const std::string sign = text.substr(at, c.length);
+    at += c.length;
+    if (sign == "\\") {
+      out += "\\textbackslash{}";
+    } else if (sign == "~" || sign == "^") {
+      out += "\\" + sign + "{}";
+    } else if (std::string_view("#$%&_{}").find(sign) != std::string_view::npos) {
+      out += "\\" + sign;
+    } else if (sign == "√") {
+      out += "$\\surd$";
+    } else if (sign == "·") {
+      out += "$\\cdot$";
+    } else if (sign == "×") {
+      out += "$\\times$";
+    } else if (sign == "ᵀ") {
+      out += "$^T$";
+    } else if (sign == "−") {
+      out += "$-$";
+    } else if (sign == "Σ") {
+      out += "$\\Sigma$";
+    } else if (sign == "∞") {
+      out += "$\\infty$";
+    } else {
+      out += sign;
+    }
+  }
+  return out;
+}
+
+std::string markdown_table(const std::vector<std::vector<std::string>>& rows, bool) {
+  std::string out;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    out += "|";
+    for (const std::string& cell : rows[i]) out += " " + (cell.empty() ? std::string("   ") : cell) + " |";
+    out += "\n";
+    if (i > 0) continue;
+    out += "|";
+    for (std::size_t j = 0; j < rows[i].size(); ++j) out += " --- |";
+    out += "\n";
+  }
+  return out;
+}
+
+std::string latex_table(const std::vector<std::vector<std::string>>& rows, bool has_labels) {
+  std::string columns = has_labels ? "l|" : "";
+  columns += std::string(rows.front().size() - (has_labels ? 1 : 0), 'c');
+  std::string out = "\\begin{tabular}{" + columns + "}\n";
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t j = 0; j < rows[i].size(); ++j) {
+      const bool is_blank = rows[i][j].empty() && i > 0;
+      out += (j == 0 ? "" : " & ") + (is_blank ? std::string("\\rule{3em}{0.3pt}") : rows[i][j]);
+    }
+    out += i == 0 ? " \\\\ \\hline\n" : " \\\\\n";
+  }
+  return out + "\\end{tabular}\n";
+}
+
+}  // namespace
+
+std::string worksheet_markdown(const Plan& plan, const About& about, const Telling& telling) {
+  return printed_sheet(
+      plan, about, telling,
+      {escaped_for_markdown, [](const std::string& s) { return "## " + s + "\n"; }, markdown_table});
+}
+
+std::string worksheet_latex(const Plan& plan, const About& about, const Telling& telling) {
+  const std::string body = printed_sheet(
+      plan, about, telling,
+      {escaped_for_latex, [](const std::string& s) { return "\\section*{" + s + "}\n"; }, latex_table});
+  return "\\documentclass{" + std::string(telling.language == Language::zh ? "ctexart" : "article") +
+         "}\n\\begin{document}\n" + body + "\\end{document}\n";
+}
+
+}  // namespace qkv

@@ -1,0 +1,75 @@
+// qkv worksheet FILE: a blank sheet of answers.
+
+#include "check/worksheet.h"
+
+#include <array>
+
+#include "base/suggest.h"
+#include "cli/shared.h"
+
+namespace qkv {
+namespace {
+
+struct Form {
+  const char* name;
+  const char* extension;
+  std::string (*write)(const Plan&, const About&, const Telling&);
+};
+constexpr std::array<Form, 3> kForms{{{"text", ".qkv", worksheet_text},
+                                      {"md", ".md", worksheet_markdown},
+                                      {"latex", ".tex", worksheet_latex}}};
+
+const Form* form_of(const SharedOptions& options, const std::string& name, Diagnostics& diagnostics) {
+  std::vector<std::string> names;
+  for (const Form& form : kForms) {
+    if (name.empty() ? options.output.ends_with(form.extension) : name == form.name) return &form;
+    names.emplace_back(form.name);
+  }
+  if (name.empty()) return &kForms[0];
+  diagnostics.error("", say({"--format: unknown value '{0}'", "--format：无法识别的值“{0}”"}, name),
+                    did_you_mean_or_one_of(name, names));
+  return nullptr;
+}
+
+struct WorksheetOptions : SharedOptions {
+  std::string form;
+};
+
+int run_worksheet(const WorksheetOptions& options) {
+  Diagnostics diagnostics;
+  const Form* form = form_of(options, options.form, diagnostics);
+  const auto presentation = presentation_of(options, diagnostics);
+  if (form == nullptr || !presentation) return finish(options, diagnostics);
+  const auto worked = work_out(options, *presentation, diagnostics);
+  if (!worked) return finish(options, diagnostics);
+  const Plan& plan = worked->trace.plan();
+  if (steps_asked(plan, worked->telling).empty()) {
+    diagnostics.error("", say({"there is no step to ask for: those named are given or symbolic",
+                               "没有可以出的步骤：所选的步骤是题目给定的，或者是符号"}));
+    return finish(options, diagnostics);
+  }
+  write_output(options.output, form->write(plan, worked->about, worked->telling), worked->input_files,
+               diagnostics);
+  return finish(options, diagnostics);
+}
+
+}  // namespace
+
+Command setup_worksheet(CLI::App& app, Language language) {
+  CLI::App* command = app.add_subcommand(
+      "worksheet",
+      Text{"a blank sheet of answers, to fill in and check", "空白答卷，填好之后可以批改"}.in(language));
+  const auto options = std::make_shared<WorksheetOptions>();
+  options->has_own_forms = true;
+  add_problem_options(*command, *options, language);
+  add_asking_options(*command, *options, language);
+  command
+      ->add_option(
+          "-f,--format", options->form,
+          Text{"text to fill in; md or latex to print", "text 用来填写；md、latex 用来打印"}.in(language))
+      ->type_name("text | md | latex");
+  add_output_options(*command, *options, language);
+  return {command, [options] { return run_worksheet(*options); }};
+}
+
+}  // namespace qkv
