@@ -1777,6 +1777,18 @@ TEST_CASE("the hard read takes the larger score where both weights are next to n
   check_texts(p, "output", 1, "5.0");
 }
 
+TEST_CASE("the hard read finds the key even where values are of different sizes") {
+  Problem p = from_scores("-2e48 -1e48", "3.5e12 9.0e294 ; 9.0e294 3.5e12");
+  p.sink_logit = written("0");
+  p.read = ReadKind::hard;
+  check_texts(p, "output", 2, "9.00e+294 3500000000000.00");
+}
+
+TEST_CASE("a tie between one digit and the next power of ten goes to the power of ten") {
+  check_texts(problem_at(Entry::qkv, {{"Q", rows_of("-9.5e98 ; 9.5e98 ; 8.5e98")}, {"K", rows_of("1")}}),
+              "scores", 0, "-1e+99 ; 1e+99 ; 8e+98");
+}
+
 TEST_CASE("a cap is never reached") {
   // 0.375·tanh(100000 / 0.375) is less than 0.375 by about e^-533333.
   Problem p = problem_at(Entry::scores, {{"scores", rows_of("100000 -100000 400")}});

@@ -115,6 +115,10 @@ TEST_CASE("an interval and an exact value give the digits that neither gives alo
   CHECK(fixed_text(around("-0.125"), fraction(-1, 8) - tiny, 2) == "-0.13");
   CHECK(fixed_text(around("999999999999999.5"), Exact(999999999999999.5), 0) == "1e+15");
   CHECK(fixed_text(around("1234500000000000000"), Exact(1.2345e18), 3) == "1.234e+18");
+  CHECK(fixed_text(hull(enclose_decimal("-9.4e98"), enclose_decimal("-9.6e98")), exact_decimal("-9.5e98"),
+                   0) == "-1e+99");
+  CHECK(fixed_text(hull(enclose_decimal("8.4e98"), enclose_decimal("8.6e98")), exact_decimal("8.5e98"), 0) ==
+        "8e+98");
   CHECK(!fixed_text(around("0.125"), Exact::unknown(), 2));
   CHECK(nearest_double(around("0"), fraction(0)) == 0.0);
   // Between 1 and the next double, a little above the middle.

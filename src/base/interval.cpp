@@ -135,7 +135,8 @@ std::optional<std::string> fixed_text(const Interval& x, const Exact& value, int
   const auto order = compare(value, Exact(Rational((below + above) / 2)));
   if (!order) return std::nullopt;
   if (*order != 0) return *order < 0 ? low : high;
-  return ends_even(low) ? low : high;
+  // Not the last digit as written: -1e+99 is -10·10^98, and even.
+  return numerator(Rational(below / unit)) % 2 == 0 ? low : high;
 }
 
 std::string fixed_text_of_tie(const Interval& x, int decimals) {

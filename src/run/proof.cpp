@@ -49,6 +49,10 @@ auto decided(Enclose enclose, Value exact, Decide decide, Assume assume) {
     if (auto found = decide(x)) return *found;
     if (!value) value = exact();
     if (auto found = decide(x, *value)) return *found;
+    // The hard read of keys that no interval can tell apart is as wide as their values differ.
+    if (const auto known = value->algebraic()) {
+      if (auto found = decide(qkv::enclose(*known), *value)) return *found;
+    }
     if (i + 1 == kPrecisions.size()) return assume(x);
   }
 }
