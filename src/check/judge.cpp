@@ -42,30 +42,34 @@ class Judge {
     step.node = id;
     const IntervalMatrix mended = sheet_.image(id, Chain::mended);
     const IntervalMatrix theirs = sheet_.image(id, Chain::theirs);
-    step.cells = verdicts(id, mended, theirs);
+    step.cells = verdicts(id, mended, theirs, sheet_.image(id, Chain::literal));
     if (has_wrong(step)) try_rounded_roots(step);
     step.verdict = worst(step.cells);
     if (step.verdict == Verdict::wrong) explain(step, theirs);
     return step;
   }
 
-  MatrixOf<Verdict> verdicts(NodeId id, const IntervalMatrix& mended, const IntervalMatrix& theirs) const {
+  MatrixOf<Verdict> verdicts(NodeId id, const IntervalMatrix& mended, const IntervalMatrix& theirs,
+                             const IntervalMatrix& literal) const {
     const Given& given = *sheet_.answer(id);
     MatrixOf<Verdict> cells(given.rows, given.cols);
     for (Index i = 0; i < given.rows; ++i) {
       for (Index j = 0; j < given.cols; ++j)
-        cells(i, j) = verdict({id, i, j}, given.at(i, j), mended(i, j), theirs(i, j));
+        cells(i, j) = verdict({id, i, j}, given.at(i, j), mended(i, j), theirs(i, j), literal(i, j));
     }
     return cells;
   }
 
-  Verdict verdict(const Place& at, const Number& number, const Interval& mended,
-                  const Interval& theirs) const {
+  Verdict verdict(const Place& at, const Number& number, const Interval& mended, const Interval& theirs,
+                  const Interval& literal) const {
     if (number.kind == Number::Kind::blank) return Verdict::blank;
     const Written written = sheet_.written(number);
     if (is_true(at, number, written)) return Verdict::right;
     if (follows(written, mended)) return Verdict::rounded;
     if (follows(written, theirs)) return Verdict::carried;
+    if (follows(written, literal)) {
+      return sheet_.has_departed_before(at.node) ? Verdict::carried : Verdict::rounded;
+    }
     return Verdict::wrong;
   }
 
@@ -99,13 +103,26 @@ class Judge {
         }
         return scores;
       };
-      MatrixOf<Verdict> cells = verdicts(step.node, divided(Chain::mended), divided(Chain::theirs));
-      if ((cells.array() == Verdict::wrong).any()) continue;
+      const IntervalMatrix theirs = divided(Chain::theirs);
+      if (!explains_all(*sheet_.answer(step.node), theirs)) continue;
+      MatrixOf<Verdict> cells = verdicts(step.node, divided(Chain::mended), theirs, theirs);
       step.cells = std::move(cells);
       step.is_rounded_root = true;
       step.root = root;
       return;
     }
+  }
+
+  // Also those that the true root explains: a sheet has one root.
+  bool explains_all(const Given& given, const IntervalMatrix& image) const {
+    for (Index i = 0; i < given.rows; ++i) {
+      for (Index j = 0; j < given.cols; ++j) {
+        const Number& number = given.at(i, j);
+        if (number.kind == Number::Kind::blank) continue;
+        if (!follows(sheet_.written(number), image(i, j))) return false;
+      }
+    }
+    return true;
   }
 
   static bool has_wrong(const JudgedStep& step) { return (step.cells.array() == Verdict::wrong).any(); }
@@ -180,6 +197,12 @@ std::map<NodeId, Given> fit_answers(const Plan& plan, const AnswerFile& file, Di
   bool has_number = false;
   for (const Answer& answer : file.answers) {
     const Span header = answer.written.span;
+    if (answer.step.empty()) {
+      diagnostics.error(file.source->name,
+                        say({"the numbers stand under no step", "这些数字没有写明是哪一步"}),
+                        say({"write the step above them: [weights]", "请在上面写明步骤：[weights]"}));
+      continue;
+    }
     if (std::find(ids.begin(), ids.end(), answer.step) == ids.end()) {
       diagnostics.error(file.source, header,
                         say({"this problem has no step '{0}'", "这道题没有名为“{0}”的步骤"}, answer.step),

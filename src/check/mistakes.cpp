@@ -48,7 +48,9 @@ M exponentials(const M& a) {
 }
 
 M divide_rows_by(const M& e, const M& sums) {
-  return each(e, [&](Index i, Index, const Interval& x) { return Interval(x / sums(i, 0)); });
+  return each(e, [&](Index i, Index, const Interval& x) {
+    return is_point_zero(x) ? x : Interval(x / sums(i, 0));  // 0 of nothing is 0
+  });
 }
 
 M row_sums(const M& e) {
@@ -125,7 +127,11 @@ M weights_from(const Spoil& s, const M& scores) {
 
 // Other scores with the mask and bias that the problem has.
 M weights_after_mask(const Spoil& s, const M& scores) {
-  return weights_from(s, hidden(scores, open_keys(s, scores)));
+  const IntervalMatrix* bias = s.value("bias");
+  const M sum = bias == nullptr
+                    ? scores
+                    : both(scores, *bias, [](const Interval& a, const Interval& b) { return a + b; });
+  return weights_from(s, hidden(sum, open_keys(s, sum)));
 }
 
 // ---- Projections -----------------------------------------------------------------------------
@@ -194,7 +200,8 @@ Results by_root_of_keys(const Spoil& s) {
 }
 Results by_root_of_model(const Spoil& s) {
   const IntervalMatrix* x = s.value("X");
-  return x != nullptr ? scores_times(s, Interval(1 / root(whole(x->cols())))) : Results{};
+  if (x == nullptr || !d_k(s) || certainly_equals(*d_k(s), whole(x->cols()))) return {};
+  return scores_times(s, Interval(1 / root(whole(x->cols()))));
 }
 Results scale_after_softmax(const Spoil& s) {
   const IntervalMatrix* scores = s.value("scores");
@@ -618,12 +625,12 @@ const std::array kMistakes = std::to_array<Mistake>({
     {"M20", "zero-for-infinity", "weights", kZero, kZeroRemedy, zero_for_infinity},
     {"M21", "ones-added", "masked", kOnes, kOnesRemedy, ones_added},
     {"M21", "ones-added", "weights", kOnes, kOnesRemedy, ones_added},
+    {"M25", "wrong-corner", "masked", kCorner, kCornerRemedy, wrong_corner},
+    {"M25", "wrong-corner", "weights", kCorner, kCornerRemedy, wrong_corner},
     {"M22", "diagonal-hidden", "masked", kDiagonal, kDiagonalRemedy, diagonal_hidden},
     {"M22", "diagonal-hidden", "weights", kDiagonal, kDiagonalRemedy, diagonal_hidden},
     {"M23", "upside-down", "masked", kUpsideDown, kUpsideDownRemedy, upside_down},
     {"M23", "upside-down", "weights", kUpsideDown, kUpsideDownRemedy, upside_down},
-    {"M25", "wrong-corner", "masked", kCorner, kCornerRemedy, wrong_corner},
-    {"M25", "wrong-corner", "weights", kCorner, kCornerRemedy, wrong_corner},
     {"M26", "window-off-by-one", "masked", kWindow, kWindowRemedy, window_off_by_one},
     {"M26", "window-off-by-one", "weights", kWindow, kWindowRemedy, window_off_by_one},
     {"M24", "mask-turned", "masked", kMaskTurned, kMaskTurnedRemedy, mask_transposed},
@@ -787,13 +794,24 @@ const std::array kMistakes = std::to_array<Mistake>({
      one_cell},
 });
 
+// A mistake has to explain every cell, so that its image may be wide where its numbers are large: e^9 has
+// more digits than were known of the 9.
+bool explains(const Written& written, const Interval& image) {
+  if (follows(written, image)) return true;
+  if (!meets(written.range, image)) return false;
+  const Interval size = abs(written.range);
+  const Interval width = Interval(upper(image)) - Interval(lower(image));
+  return certainly_exceeds(size, Interval(width * 50));
+}
+
 bool fits(const Sheet& sheet, const IntervalMatrix& result, const Given& given,
-          const MatrixOf<Verdict>& cells) {
+          const MatrixOf<Verdict>& cells, bool is_lenient) {
   if (result.rows() != given.rows || result.cols() != given.cols) return false;
   for (Index i = 0; i < given.rows; ++i) {
     for (Index j = 0; j < given.cols; ++j) {
       if (cells(i, j) == Verdict::blank) continue;
-      if (!follows(sheet.written(given.at(i, j)), result(i, j))) return false;
+      const Written written = sheet.written(given.at(i, j));
+      if (is_lenient ? !explains(written, result(i, j)) : !follows(written, result(i, j))) return false;
     }
   }
   return true;
@@ -813,6 +831,8 @@ std::vector<const Mistake*> mistakes_behind(const Sheet& sheet, NodeId target,
   const PrecisionScope precision(Proof::kFirstPrecision);
   const Plan& plan = sheet.plan();
   const Given& given = *sheet.answer(target);
+  // Not where wide images would explain the numbers without any mistake.
+  const bool is_lenient = !fits(sheet, sheet.image(target, Chain::theirs), given, cells, true);
   std::vector<const Mistake*> found;
   for (const Mistake& mistake : kMistakes) {
     const bool is_known = std::any_of(
@@ -827,7 +847,7 @@ std::vector<const Mistake*> mistakes_behind(const Sheet& sheet, NodeId target,
     if (is_last_resort && !found.empty()) continue;
     for (const IntervalMatrix& result : mistake.results({sheet, *node})) {
       if (Shape{result.rows(), result.cols()} != plan[*node].shape) continue;
-      if (!fits(sheet, sheet.image(target, Chain::theirs, *node, result), given, cells)) continue;
+      if (!fits(sheet, sheet.image(target, Chain::theirs, *node, result), given, cells, is_lenient)) continue;
       found.push_back(&mistake);
       break;
     }

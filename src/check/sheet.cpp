@@ -35,6 +35,10 @@ bool is_multiple_of(const Interval& x, const Rational& unit) {
 // An image of more units of the last digit than this says nothing about that digit.
 constexpr int kWidestImage = 10;
 
+bool may_be_rounded(const Node& node) {
+  return !is_given(node) && node.role == Role::step && node.level == Level::main && node.id != "masked";
+}
+
 bool is_nan(const Interval& x) { return !(lower(x) == lower(x)); }
 
 }  // namespace
@@ -78,18 +82,27 @@ bool Sheet::is_answered_between(NodeId after, NodeId before) const {
   return next != answers_.end() && next->first < before;
 }
 
-IntervalMatrix Sheet::compute(NodeId id, const Values& values) const {
+IntervalMatrix Sheet::compute(NodeId id, const Values& values, bool has_own_mask) const {
   const PrecisionScope precision(Proof::kFirstPrecision);
   const Node& node = plan()[id];
   if (is_given(node)) return given_rows<IntervalMatrix>(node, 0, node.shape.rows);
   const bool is_brief = node.brief && !is_answered_between(node.brief->inputs[0], id);
-  if (is_brief) return softmax_of_ranges(values[node.brief->inputs[0]], node.brief->params);
+  // A step after `masked` finds −∞ where its input hides a key.
+  const auto masked = plan().find("masked");
+  const bool is_after_mask = masked && *masked < id;
+  const auto fitting = [&](Params params) {
+    if (has_own_mask && is_after_mask) params.allowed = nullptr;
+    return params;
+  };
+  if (is_brief) return softmax_of_ranges(values[node.brief->inputs[0]], fitting(node.brief->params));
   InputsOf<IntervalMatrix> inputs;
   for (const NodeId input : node.inputs) inputs.emplace_back(values[input]);
-  return node.op->kernel.intervals(inputs, node.params);
+  return node.op->kernel.intervals(inputs, fitting(node.params));
 }
 
-IntervalMatrix Sheet::image(NodeId id, Chain which) const { return compute(id, chain(which)); }
+IntervalMatrix Sheet::image(NodeId id, Chain which) const {
+  return compute(id, chain(which), has_own_mask(id, which));
+}
 
 IntervalMatrix Sheet::image(NodeId id, Chain which, NodeId changed, const IntervalMatrix& value) const {
   if (changed == id) return value;
@@ -97,9 +110,9 @@ IntervalMatrix Sheet::image(NodeId id, Chain which, NodeId changed, const Interv
   values.resize(id);
   values[changed] = value;
   for (NodeId next = changed + 1; next < id; ++next) {
-    if (!answers_.contains(next)) values[next] = compute(next, values);
+    if (!answers_.contains(next)) values[next] = compute(next, values, true);
   }
-  return compute(id, values);
+  return compute(id, values, true);
 }
 
 const IntervalMatrix& Sheet::value(NodeId id, Chain which) const { return chain(which)[id]; }
@@ -109,12 +122,24 @@ bool Sheet::has_departed_before(NodeId id) const {
   return std::any_of(inputs.begin(), inputs.end(), [&](NodeId input) { return departed_[input]; });
 }
 
+// A step that was worked out and not handed in was rounded too; a mask changes no digits.
+void Sheet::round_unwritten(IntervalMatrix& value) const {
+  const Rational unit = power_of_ten(-decimals_);
+  const Interval half = enclose(Rational(unit / 2));
+  for (Index k = 0; k < value.size(); ++k) {
+    Interval& x = value(k);
+    if (is_minus_infinity(x) || is_nan(x) || is_multiple_of(x, unit)) continue;
+    x = hull(Interval(x - half), Interval(x + half));
+  }
+}
+
 void Sheet::settle(NodeId id, const Mask& is_untrue) {
   const PrecisionScope precision(Proof::kFirstPrecision);
   bool departs = has_departed_before(id);
   const Given* given = answer(id);
-  for (const Chain which : {Chain::mended, Chain::theirs}) {
-    IntervalMatrix value = compute(id, chain(which));
+  for (const Chain which : {Chain::mended, Chain::theirs, Chain::literal}) {
+    IntervalMatrix value = compute(id, chain(which), has_own_mask(id, which));
+    if (given == nullptr && which != Chain::literal && may_be_rounded(plan()[id])) round_unwritten(value);
     for (Index i = 0; given != nullptr && i < value.rows(); ++i) {
       for (Index j = 0; j < value.cols(); ++j) {
         const Number& number = given->at(i, j);
@@ -124,7 +149,10 @@ void Sheet::settle(NodeId id, const Mask& is_untrue) {
         const Written written = this->written(number);
         // A value that is a point, and has no more digits than were written, is written exactly: a score of 3
         // is 3.
-        const bool is_exact = written.unit && is_multiple_of(value(i, j), *written.unit);
+        // Where a table has wrong numbers, only whole ones are taken to be exact.
+        const bool is_exact =
+            which == Chain::literal || (written.unit && is_multiple_of(value(i, j), *written.unit) &&
+                                        (number.decimals == 0 || !is_untrue.any()));
         value(i, j) = is_exact ? enclose(number) : written.range;
       }
     }

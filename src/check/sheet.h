@@ -2,13 +2,15 @@
 //
 // A number on paper is a range: 0.58 means [0.575, 0.585].  So the plan is run on intervals, from
 // the student's own earlier numbers, and a step is consistent when the range that follows meets the
-// range that was written.  Two chains are kept:
+// range that was written.  Three chains are kept:
 //
 //   mended  wrong numbers are replaced by right ones: what an honest student with rounded
 //           numbers can arrive at;
-//   theirs  everything stands as it was written: what follows from the student's mistakes.
+//   theirs  everything stands as it was written: what follows from the student's mistakes;
+//   literal the same with every number taken for exactly what was written.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -36,7 +38,7 @@ bool meets(const Interval& a, const Interval& b);  // they have a point in commo
 // than ten units of the last digit says nothing about that digit.
 bool follows(const Written& written, const Interval& image);
 
-enum class Chain { mended, theirs };
+enum class Chain { mended, theirs, literal };
 
 class Sheet {
  public:
@@ -66,16 +68,20 @@ class Sheet {
 
  private:
   using Values = std::vector<IntervalMatrix>;
-  IntervalMatrix compute(NodeId id, const Values& values) const;
-  Values& chain(Chain which) { return which == Chain::mended ? mended_ : theirs_; }
-  const Values& chain(Chain which) const { return which == Chain::mended ? mended_ : theirs_; }
+  // `has_own_mask`: what is hidden is what the values hide, not what the problem hides.
+  IntervalMatrix compute(NodeId id, const Values& values, bool has_own_mask) const;
+  bool has_own_mask(NodeId id, Chain which) const {
+    return which != Chain::mended && has_departed_before(id);
+  }
+  Values& chain(Chain which) { return chains_[static_cast<std::size_t>(which)]; }
+  const Values& chain(Chain which) const { return chains_[static_cast<std::size_t>(which)]; }
+  void round_unwritten(IntervalMatrix& value) const;
   bool is_answered_between(NodeId after, NodeId before) const;
 
   const Trace& truth_;
   std::map<NodeId, Given> answers_;
   int decimals_;  // asked for, or written, whichever are more
-  Values mended_;
-  Values theirs_;
+  std::array<Values, 3> chains_;
   std::vector<bool> departed_;
 };
 

@@ -1,0 +1,362 @@
+#include "check/difference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/decimal.h"
+#include "base/display_width.h"
+#include "problem/answers.h"
+
+namespace qkv {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Rounding in the last bit of the comparison itself is no difference.
+constexpr double kSlack = 1 + 1e-9;
+
+// "−∞" as tables show it, "0.4011", "1.2500e+20"; nullopt for what is no number.
+std::optional<ShownNumber> number_shown(std::string text) {
+  ShownNumber number{text, 0, 0, false};
+  if (text == "_") {
+    number.is_blank = true;
+    return number;
+  }
+  const std::string minus = "−";
+  for (std::size_t at = text.find(minus); at != std::string::npos; at = text.find(minus))
+    text.replace(at, minus.size(), "-");
+  const std::string infinity = "∞";
+  if (const std::size_t at = text.find(infinity); at != std::string::npos)
+    text.replace(at, infinity.size(), "inf");
+  NumberError ignored;
+  const auto parsed = parse_number(text, ignored);
+  if (!parsed || (parsed->kind != Number::Kind::finite && parsed->kind != Number::Kind::infinite))
+    return std::nullopt;
+  number.value = parsed->value;
+  const std::size_t e = text.find_first_of("eE");
+  const std::size_t point = text.find('.');
+  const bool is_expression = text.find_first_of("*/s") != std::string::npos;
+  if (parsed->kind == Number::Kind::finite && !is_expression) {
+    const std::size_t end = std::min(e, text.size());
+    const double decimals = point == std::string::npos ? 0 : static_cast<double>(end - point - 1);
+    const double exponent = e == std::string::npos ? 0 : std::strtod(text.c_str() + e + 1, nullptr);
+    number.unit = std::pow(10, exponent - decimals);
+    // A number without a point is exact: 3 is 3.
+    if (point == std::string::npos && e == std::string::npos) number.unit = 0;
+  }
+  return number;
+}
+
+std::vector<std::string> numbered(std::size_t count) {
+  std::vector<std::string> names;
+  for (std::size_t i = 1; i <= count; ++i) names.push_back(std::to_string(i));
+  return names;
+}
+
+// ---- JSON ------------------------------------------------------------------------------------
+
+std::optional<std::vector<ShownStep>> from_json(const SourcePtr& source, Diagnostics& diagnostics) {
+  const Json json = Json::parse(source->text, nullptr, false);
+  const auto fail = [&](Said message) {
+    diagnostics.error(
+        source->name, std::move(message),
+        say({"expected: what qkv trace --format json writes", "应为 qkv trace --format json 的输出"}));
+    return std::nullopt;
+  };
+  if (json.is_discarded()) return fail(say({"this is not well-formed JSON", "JSON 格式有误"}));
+  if (!json.is_object() || json.value("schema", "") != "qkv/trace-1" || !json.contains("steps"))
+    return fail(say({"this JSON is no trace", "这份 JSON 不是 qkv 的轨迹"}));
+  std::vector<ShownStep> steps;
+  for (const Json& step : json["steps"]) {
+    if (!step.is_object() || !step.contains("shown") || !step.contains("values"))
+      return fail(say({"a step lacks its numbers", "有一步缺少数字"}));
+    ShownStep shown{step.value("id", ""), {}, {}, {}};
+    for (const Json& label : step.value("rows", Json::array()))
+      shown.rows.push_back(label.is_string() ? label.get<std::string>() : "");
+    for (const Json& label : step.value("cols", Json::array()))
+      shown.cols.push_back(label.is_string() ? label.get<std::string>() : "");
+    bool is_numeric = true;
+    for (std::size_t i = 0; i < step["shown"].size(); ++i) {
+      std::vector<ShownNumber> row;
+      for (std::size_t j = 0; j < step["shown"][i].size(); ++j) {
+        const Json& text = step["shown"][i][j];
+        auto number = text.is_string() ? number_shown(text.get<std::string>()) : std::nullopt;
+        is_numeric = is_numeric && number.has_value();
+        if (!number) break;
+        const Json& value = step["values"][i][j];
+        if (value.is_number()) number->value = value.get<double>();
+        row.push_back(std::move(*number));
+      }
+      shown.cells.push_back(std::move(row));
+    }
+    // Symbolic cells are no numbers.
+    if (is_numeric) steps.push_back(std::move(shown));
+  }
+  return steps;
+}
+
+// ---- What qkv trace prints ----------------------------------------------------------------------
+
+std::vector<std::string> words(const std::string& line) {
+  std::istringstream stream(line);
+  std::vector<std::string> result;
+  for (std::string word; stream >> word;) result.push_back(word);
+  return result;
+}
+
+// "    scores (3×3) = Q …" → id, rows and columns.
+struct Announced {
+  std::string id;
+  std::size_t rows = 0;
+  std::size_t cols = 0;
+};
+std::optional<Announced> announced(const std::string& line) {
+  if (!line.starts_with("    ")) return std::nullopt;
+  const std::vector<std::string> parts = words(line);
+  if (parts.size() < 2 || (parts.size() > 2 && parts[2] != "=")) return std::nullopt;
+  std::string shape = parts[1];
+  if (!shape.starts_with('(') || !shape.ends_with(')')) return std::nullopt;
+  for (const std::string sign : {"×", "x"}) {
+    const std::size_t at = shape.find(sign);
+    if (at == std::string::npos) continue;
+    const std::string rows = shape.substr(1, at - 1);
+    const std::string cols = shape.substr(at + sign.size(), shape.size() - at - sign.size() - 1);
+    const auto is_count = [](const std::string& s) {
+      return !s.empty() && s.size() < 8 && s.find_first_not_of("0123456789") == std::string::npos;
+    };
+    if (is_count(rows) && is_count(cols)) return Announced{parts[0], std::stoul(rows), std::stoul(cols)};
+  }
+  return std::nullopt;
+}
+
+std::vector<ShownStep> from_trace_text(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<ShownStep> steps;
+  std::optional<Announced> open;
+  bool has_sums = false;
+  for (std::string line; std::getline(stream, line);) {
+    if (auto next = announced(line)) {
+      open = std::move(next);
+      steps.push_back({open->id, {}, numbered(open->cols), {}});
+      has_sums = false;
+      continue;
+    }
+    if (!open || steps.back().cells.size() == open->rows) continue;
+    std::vector<std::string> parts = words(line);
+    if (parts.empty()) continue;
+    std::vector<ShownNumber> row;
+    std::size_t wanted = open->cols + (has_sums ? 1 : 0);
+    while (!parts.empty() && row.size() < wanted) {
+      const auto number = number_shown(parts.back());
+      if (!number) break;
+      row.insert(row.begin(), *number);
+      parts.pop_back();
+    }
+    if (row.size() < wanted || (row.size() == wanted && steps.back().cells.empty() && parts.empty() &&
+                                open->cols > 1 && line.find('.') == std::string::npos)) {
+      // The line of column labels.
+      const std::vector<std::string> labels = words(line);
+      has_sums = !labels.empty() && (labels.back() == "sum" || labels.back() == "行和");
+      if (labels.size() == open->cols + (has_sums ? 1 : 0))
+        steps.back().cols.assign(labels.begin(), labels.begin() + static_cast<std::ptrdiff_t>(open->cols));
+      continue;
+    }
+    if (has_sums) row.pop_back();
+    std::string label;
+    for (const std::string& part : parts) label += (label.empty() ? "" : " ") + part;
+    steps.back().rows.push_back(label.empty() ? std::to_string(steps.back().cells.size() + 1) : label);
+    steps.back().cells.push_back(std::move(row));
+  }
+  // K = Q is announced without a table; symbolic tables are no numbers.
+  std::erase_if(steps, [](const ShownStep& s) { return s.cells.empty(); });
+  return steps;
+}
+
+// ---- Sheets and matrices ---------------------------------------------------------------------------
+
+std::optional<std::vector<ShownStep>> from_sheet(const SourcePtr& source, Diagnostics& diagnostics) {
+  Diagnostics own;
+  const AnswerFile file = read_answers(source, own);
+  for (const Diagnostic& d : own.list()) diagnostics.add(d);
+  if (own.has_errors()) return std::nullopt;
+  std::vector<ShownStep> steps;
+  for (const Answer& answer : file.answers) {
+    const Given& given = answer.written;
+    ShownStep step{answer.step, given.row_labels, numbered(static_cast<std::size_t>(given.cols)), {}};
+    if (step.rows.empty()) step.rows = numbered(static_cast<std::size_t>(given.rows));
+    for (Index i = 0; i < given.rows; ++i) {
+      std::vector<ShownNumber> row;
+      for (Index j = 0; j < given.cols; ++j) {
+        const Number& number = given.at(i, j);
+        auto shown = number_shown(number.kind == Number::Kind::blank ? "_" : number.text);
+        row.push_back(shown ? *shown : ShownNumber{number.text, number.value, 0, false});
+      }
+      step.cells.push_back(std::move(row));
+    }
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
+bool is_same(const ShownNumber& a, const ShownNumber& b, const Tolerance& tolerance) {
+  if (a.value == b.value) return true;
+  if (!std::isfinite(a.value) || !std::isfinite(b.value)) return false;
+  double allowed = std::max(a.unit, b.unit) / 2;
+  if (tolerance.absolute || tolerance.relative) {
+    allowed = tolerance.absolute.value_or(0) + tolerance.relative.value_or(0) * std::abs(b.value);
+  }
+  return std::abs(a.value - b.value) <= allowed * kSlack;
+}
+
+bool have_same_shape(const ShownStep& a, const ShownStep& b) {
+  return a.cells.size() == b.cells.size() && (a.cells.empty() || a.cells[0].size() == b.cells[0].size());
+}
+
+// A matrix without a name is held against the last step of its shape, the result of most traces; and
+// gets its name.
+void name_after(ShownStep& matrix, const std::vector<ShownStep>& others) {
+  if (!matrix.id.empty()) return;
+  for (const ShownStep& other : others) {
+    if (have_same_shape(matrix, other)) matrix.id = other.id;
+  }
+}
+
+std::string name_of(const ShownStep& step) { return step.id.empty() ? "matrix" : step.id; }
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return list;
+}
+
+}  // namespace
+
+std::optional<std::vector<ShownStep>> read_steps(const SourcePtr& source, Diagnostics& diagnostics) {
+  const std::string& text = source->text;
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && text[first] == '{') {
+    try {
+      return from_json(source, diagnostics);
+    } catch (const Json::exception&) {  // a string where an array should be, and the like
+      diagnostics.error(source->name, say({"this JSON is no trace", "这份 JSON 不是 qkv 的轨迹"}));
+      return std::nullopt;
+    }
+  }
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    if (announced(line)) return from_trace_text(text);
+  }
+  return from_sheet(source, diagnostics);
+}
+
+SideBySide compare_steps(std::vector<ShownStep> a, std::vector<ShownStep> b, const Tolerance& tolerance) {
+  if (a.size() == 1) name_after(a.front(), b);
+  if (b.size() == 1) name_after(b.front(), a);
+  SideBySide result;
+  std::vector<const ShownStep*> used;
+  for (const ShownStep& step : a) {
+    const auto other = std::find_if(b.begin(), b.end(), [&](const ShownStep& o) { return o.id == step.id; });
+    if (other == b.end()) {
+      result.only_a.push_back(name_of(step));
+      continue;
+    }
+    used.push_back(&*other);
+    const std::string id = name_of(step);
+    if (!have_same_shape(step, *other)) {
+      result.other_shape.push_back(id);
+      continue;
+    }
+    StepDifference difference;
+    difference.id = id;
+    for (std::size_t i = 0; i < step.cells.size(); ++i) {
+      for (std::size_t j = 0; j < step.cells[i].size(); ++j) {
+        const ShownNumber& x = step.cells[i][j];
+        const ShownNumber& y = other->cells[i][j];
+        if (x.is_blank || y.is_blank) continue;
+        ++difference.compared;
+        if (is_same(x, y, tolerance)) continue;
+        if (difference.differing++ > 0) continue;
+        difference.row = i;
+        difference.col = j;
+        difference.cell = id + "[" + step.rows[i] + "," + step.cols[j] + "]";
+        difference.a = x;
+        difference.b = y;
+      }
+    }
+    if (difference.differing == 0) {
+      result.same.push_back(id);
+    } else {
+      result.different.push_back(std::move(difference));
+    }
+  }
+  for (const ShownStep& step : b) {
+    if (std::find(used.begin(), used.end(), &step) == used.end()) result.only_b.push_back(name_of(step));
+  }
+  return result;
+}
+
+Report told(const SideBySide& comparison, const std::string& a, const std::string& b, Language language) {
+  Report report;
+  const auto paragraph = [&](const Said& said, Tone tone) {
+    report.blocks.emplace_back(Paragraph{said.in(language), tone});
+  };
+  if (!comparison.same.empty())
+    paragraph(say({"The same: {0}", "相同：{0}"}, joined(comparison.same)), Tone::good);
+  bool is_first = true;
+  for (const StepDifference& d : comparison.different) {
+    if (!is_first) {
+      paragraph(say({"{0} differs too, in {1} of {2} numbers", "{0} 也不同：{2} 个数中有 {1} 个"}, d.id,
+                    d.differing, d.compared),
+                Tone::note);
+      continue;
+    }
+    is_first = false;
+    paragraph(say({"First difference: {0}, in {1} of {2} numbers of the step",
+                   "最先不同的是 {0}（这一步 {2} 个数中有 {1} 个不同）"},
+                  d.cell, d.differing, d.compared),
+              Tone::note);
+    paragraph(say({"  {0} in {1}", "  {0}（{1}）"}, d.a.text, a), Tone::note);
+    paragraph(say({"  {0} in {1}", "  {0}（{1}）"}, d.b.text, b), Tone::note);
+    const double unit = std::max(d.a.unit, d.b.unit);
+    const double by = d.b.value - d.a.value;
+    if (std::isfinite(by)) {
+      const int decimals =
+          std::clamp(static_cast<int>(std::lround(-std::log10(unit > 0 ? unit : 1e-4))) + 2, 2, 17);
+      const std::string difference = fixed_text(by, decimals);
+      paragraph(unit > 0 ? say({"  second − first = {0}, {1} units of the last digit",
+                                "  后者 − 前者 = {0}，合末位 {1} 个单位"},
+                               difference, fixed_text(by / unit, 1))
+                         : say({"  second − first = {0}", "  后者 − 前者 = {0}"}, difference),
+                Tone::note);
+    }
+  }
+  if (!comparison.other_shape.empty())
+    paragraph(say({"Of another shape: {0}", "形状不同：{0}"}, joined(comparison.other_shape)), Tone::note);
+  if (!comparison.only_a.empty())
+    paragraph(say({"Only in {0}: {1}", "只在 {0} 中：{1}"}, a, joined(comparison.only_a)), Tone::faint);
+  if (!comparison.only_b.empty())
+    paragraph(say({"Only in {0}: {1}", "只在 {0} 中：{1}"}, b, joined(comparison.only_b)), Tone::faint);
+  return report;
+}
+
+std::string as_json(const SideBySide& comparison) {
+  Json json;
+  json["schema"] = "qkv/diff-1";
+  json["equal"] = comparison.is_equal();
+  json["same"] = comparison.same;
+  json["first"] = nullptr;
+  if (!comparison.different.empty()) {
+    const StepDifference& d = comparison.different.front();
+    json["first"] = {{"id", d.id}, {"cell", {d.row + 1, d.col + 1}}, {"a", d.a.text}, {"b", d.b.text}};
+  }
+  json["different"] = Json::array();
+  for (const StepDifference& d : comparison.different) json["different"].push_back(d.id);
+  json["other_shape"] = comparison.other_shape;
+  json["only_a"] = comparison.only_a;
+  json["only_b"] = comparison.only_b;
+  return json.dump() + "\n";
+}
+
+}  // namespace qkv
