@@ -117,6 +117,13 @@ else
   echo 'skipped: python3 is not installed'
 fi
 
+it 'prints as text what it writes as JSON, for every example'
+for example in "$root"/examples/*.qkv; do
+  run 0 qkv trace "$example" --lang zh -q
+  cp out trace.txt
+  run 0 sh -c "qkv trace '$example' -q -f json | qkv diff trace.txt -"
+done
+
 # --- Colour: --color, then NO_COLOR, then CLICOLOR_FORCE and FORCE_COLOR, then TERM=dumb, then the terminal
 
 it 'colours a pipe only when asked to'

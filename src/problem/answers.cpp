@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <sstream>
 
 #include "base/display_width.h"
 #include "input/matrix_text.h"
@@ -13,10 +15,40 @@ namespace {
 // What a worksheet itself writes on top.
 constexpr std::array<std::string_view, 3> kHarmlessKeys{"title", "source", "decimals"};
 
+bool has_sections(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t open = line.find_first_not_of(" \t");
+    // [1, 0] is a row, [Q] a section; full-width brackets are folded later.
+    if (open == std::string::npos || (line[open] != '[' && !line.substr(open).starts_with("［"))) continue;
+    const std::size_t name = open + (line[open] == '[' ? 1 : std::string("［").size());
+    if (name < line.size() && std::isalpha(static_cast<unsigned char>(line[name])) != 0) return true;
+  }
+  return false;
+}
+
+Answer answer_of(std::string step, MatrixText text, const SourcePtr& source, Span header) {
+  Answer answer{std::move(step), {}, std::move(text.cell_spans)};
+  answer.written.rows = text.rows;
+  answer.written.cols = text.cols;
+  answer.written.cells = std::move(text.cells);
+  answer.written.row_labels = std::move(text.row_labels);
+  answer.written.source = source;
+  answer.written.span = header;
+  return answer;
+}
+
 }  // namespace
 
 AnswerFile read_answers(const SourcePtr& source, Diagnostics& diagnostics) {
   AnswerFile file{source, {}};
+  if (!has_sections(source->text)) {
+    const Span whole{0, source->text.size()};
+    const MatrixPlace place{source, whole, {0, 0}, say({"the matrix", "这个矩阵"}), Within::matrix_file};
+    if (auto text = read_matrix(place, {.infinity = true, .blanks = true}, diagnostics))
+      file.answers.push_back(answer_of("", std::move(*text), source, {0, 0}));
+    return file;
+  }
   const Outline outline = read_outline(source, diagnostics);
   for (const Setting& setting : outline.settings) {
     if (std::find(kHarmlessKeys.begin(), kHarmlessKeys.end(), setting.key) != kHarmlessKeys.end()) continue;
@@ -38,14 +70,7 @@ AnswerFile read_answers(const SourcePtr& source, Diagnostics& diagnostics) {
                             say({"[{0}]", "[{0}]"}, quotable(section.name)), Within::section};
     auto text = read_matrix(place, {.infinity = true, .blanks = true}, diagnostics);
     if (!text) continue;
-    Answer answer{section.name, {}, std::move(text->cell_spans)};
-    answer.written.rows = text->rows;
-    answer.written.cols = text->cols;
-    answer.written.cells = std::move(text->cells);
-    answer.written.row_labels = std::move(text->row_labels);
-    answer.written.source = source;
-    answer.written.span = section.header;
-    file.answers.push_back(std::move(answer));
+    file.answers.push_back(answer_of(section.name, std::move(*text), source, section.header));
   }
   return file;
 }

@@ -12,7 +12,7 @@
 namespace qkv {
 
 struct Answer {
-  std::string step;  // as written in the header: "weights"
+  std::string step;  // as written in the header: "weights"; "" for a matrix alone
   Given written;     // `source` and `span` are those of the header
   std::vector<Span> cell_spans;
 };
@@ -22,8 +22,9 @@ struct AnswerFile {
   std::vector<Answer> answers;  // in the order of the file
 };
 
-// Settings title, source and decimals may stand on top; others are pointed out as without effect.
-// Every fault that can be found is added to `diagnostics`.
+// A file without any section is one matrix, an answer without a step.  Settings title, source and decimals
+// may stand on top; others are pointed out as without effect. Every fault that can be found is added to
+// `diagnostics`.
 AnswerFile read_answers(const SourcePtr& source, Diagnostics& diagnostics);
 
 }  // namespace qkv

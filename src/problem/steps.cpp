@@ -127,17 +127,34 @@ std::vector<std::string_view> step_ids() {
   return ids;
 }
 
-void check_expectations(const Draft& draft, const Roles& roles, const Problem& problem,
-                        Diagnostics& diagnostics) {
+namespace {
+
+bool is_changed_by_options(const Draft& draft) {
+  return std::any_of(draft.settings.given.begin(), draft.settings.given.end(),
+                     [](const auto& setting) { return setting.second.place.source == nullptr; }) ||
+         std::any_of(draft.matrices.begin(), draft.matrices.end(),
+                     [](const auto& matrix) { return matrix.second.is_from_option; });
+}
+
+}  // namespace
+
+void check_expectations(Draft& draft, const Roles& roles, const Problem& problem, Diagnostics& diagnostics) {
   const bool steps_are_known = !diagnostics.has_errors();
   const Facts facts{draft, roles, problem};
+  const bool is_changed = is_changed_by_options(draft);
+  std::vector<std::string> left_out;
   for (const DraftExpectation& expected : draft.expected) {
     const std::string& id = expected.step;
     const Place place = expected.printed.place();
     const auto rule =
         std::find_if(kSteps.begin(), kSteps.end(), [&](const StepRule& s) { return s.id == id; });
     const auto error = [&](Said message, Said hint = {}) {
-      report(Severity::error, place, std::move(message), std::move(hint), diagnostics);
+      if (is_changed) {
+        message = say({"not compared: {0}", "不作比较：{0}"}, message);
+        left_out.push_back(id);
+      }
+      report(is_changed ? Severity::warning : Severity::error, place, std::move(message), std::move(hint),
+             diagnostics);
     };
     const bool starts_later = roles.entry > rule->last;
     const bool exists = !starts_later && rule->exists(facts);
@@ -164,6 +181,9 @@ void check_expectations(const Draft& draft, const Roles& roles, const Problem& p
     error(say({"[expect.{0}] is {1}, but {0} is {2}", "[expect.{0}] 是 {1}，而 {0} 是 {2}"}, id,
               size_text(printed), size_text(*shape)));
   }
+  std::erase_if(draft.expected, [&](const DraftExpectation& e) {
+    return std::find(left_out.begin(), left_out.end(), e.step) != left_out.end();
+  });
 }
 
 }  // namespace qkv

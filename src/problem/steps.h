@@ -17,7 +17,7 @@ std::vector<std::string_view> step_ids();
 // Compares the expectations with the steps of the problem.
 //   problem  with scale and mask filled in
 // Whether a step exists is only said when `diagnostics` holds no error.
-void check_expectations(const Draft& draft, const Roles& roles, const Problem& problem,
-                        Diagnostics& diagnostics);
+// Where an option has changed the problem, an expectation that no longer fits it is left out with a warning.
+void check_expectations(Draft& draft, const Roles& roles, const Problem& problem, Diagnostics& diagnostics);
 
 }  // namespace qkv
