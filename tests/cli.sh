@@ -120,8 +120,8 @@ fi
 it 'prints as text what it writes as JSON, for every example'
 for example in "$root"/examples/*.qkv; do
   run 0 qkv trace "$example" --lang zh -q
-  cp out trace.txt
-  run 0 sh -c "qkv trace '$example' -q -f json | qkv diff trace.txt -"
+  cp out as-text.txt
+  run 0 sh -c "qkv trace '$example' -q -f json | qkv diff as-text.txt -"
 done
 
 # --- Colour: --color, then NO_COLOR, then CLICOLOR_FORCE and FORCE_COLOR, then TERM=dumb, then the terminal
