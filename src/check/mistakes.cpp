@@ -280,6 +280,7 @@ Results window_off_by_one(const Spoil& s) {
   return under_mask(s, {wider, narrower});
 }
 Results mask_transposed(const Spoil& s) {
+  if (is_triangle(s)) return {};  // that is the triangle upside down
   const Mask* mask = mask_of(s);
   return mask != nullptr ? under_mask(s, {Mask(mask->transpose())}) : Results{};
 }
