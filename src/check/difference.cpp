@@ -174,6 +174,36 @@ std::vector<ShownStep> from_trace_text(const std::string& text) {
   return steps;
 }
 
+// A table as `--only-output` prints it: a line of column labels, then rows with one word more, the label.
+std::optional<ShownStep> from_bare_table(const std::string& text) {
+  std::istringstream stream(text);
+  std::optional<ShownStep> table;
+  for (std::string line; std::getline(stream, line);) {
+    std::vector<std::string> parts = words(line);
+    if (parts.empty()) continue;
+    if (!table) {
+      if (!line.starts_with(' ')) return std::nullopt;
+      table = ShownStep{"", {}, std::move(parts), {}};
+      continue;
+    }
+    if (parts.size() <= table->cols.size()) return std::nullopt;
+    std::vector<ShownNumber> row;
+    std::string label;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (i + table->cols.size() < parts.size()) {
+        label += (label.empty() ? "" : " ") + parts[i];
+        continue;
+      }
+      const auto number = number_shown(parts[i]);
+      if (!number) return std::nullopt;
+      row.push_back(*number);
+    }
+    table->rows.push_back(std::move(label));
+    table->cells.push_back(std::move(row));
+  }
+  return table && !table->cells.empty() ? table : std::nullopt;
+}
+
 // ---- Sheets and matrices ---------------------------------------------------------------------------
 
 std::optional<std::vector<ShownStep>> from_sheet(const SourcePtr& source, Diagnostics& diagnostics) {
@@ -248,6 +278,7 @@ std::optional<std::vector<ShownStep>> read_steps(const SourcePtr& source, Diagno
   for (std::string line; std::getline(stream, line);) {
     if (announced(line)) return from_trace_text(text);
   }
+  if (auto table = from_bare_table(text)) return std::vector<ShownStep>{std::move(*table)};
   return from_sheet(source, diagnostics);
 }
 

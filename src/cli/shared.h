@@ -103,6 +103,7 @@ Command setup_explain(CLI::App& app, Language language);
 Command setup_check(CLI::App& app, Language language);
 Command setup_worksheet(CLI::App& app, Language language);
 Command setup_diff(CLI::App& app, Language language);
+Command setup_detect(CLI::App& app, Language language);
 Command setup_exercise(CLI::App& app, Language language);
 Command setup_softmax(CLI::App& app, Language language);
 
