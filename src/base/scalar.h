@@ -1,4 +1,4 @@
-// What kernels need of a scalar beyond + − · /, once for doubles; intervals and surds bring their
+// What kernels need of a scalar beyond + − · /, once for doubles; intervals and exact numbers bring their
 // own in base/.
 #pragma once
 

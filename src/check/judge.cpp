@@ -60,7 +60,7 @@ class Judge {
     return cells;
   }
 
-  Verdict verdict(const Place& at, const Number& number, const Interval& mended, const Interval& theirs,
+  Verdict verdict(const CellPlace& at, const Number& number, const Interval& mended, const Interval& theirs,
                   const Interval& literal) const {
     if (number.kind == Number::Kind::blank) return Verdict::blank;
     const Written written = sheet_.written(number);
@@ -74,7 +74,7 @@ class Judge {
   }
 
   // Whether the true value lies in the range; at its ends too, because both rules for ties are in use.
-  bool is_true(const Place& at, const Number& number, const Written& written) const {
+  bool is_true(const CellPlace& at, const Number& number, const Written& written) const {
     const double value = sheet_.truth().values(at.node)(at.row, at.col);
     if (std::isnan(value)) return false;
     Proof& proof = sheet_.truth().proof();

@@ -56,7 +56,7 @@ double true_sum_less_1(const Matrix& values, Index row) {
 // How a value lies to a limit: not below it, or not above it.
 enum class Side { above, below };
 
-void note_side(Finding& finding, const Trace& trace, const Place& at, const Place& limit, Side side) {
+void note_side(Finding& finding, const Trace& trace, const CellPlace& at, const CellPlace& limit, Side side) {
   const double sign = side == Side::above ? 1 : -1;
   if (!is_proved(trace)) {
     const double over =
@@ -93,7 +93,7 @@ Finding rows_sum_to_one(const Trace& trace, NodeId weights) {
       note_difference(finding, trace.row_sum(weights, i) - 1, trace.row_sum_bound(weights, i), i);
       continue;
     }
-    const Place sum{weights, i, kRowSum};
+    const CellPlace sum{weights, i, kRowSum};
     if (compare(trace.proof().exact(sum), Exact(1)) == 0) {
       note(finding, Outcome::exactly, 0, i);
       continue;

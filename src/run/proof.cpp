@@ -115,7 +115,7 @@ std::optional<IntervalMatrix> Proof::row_around_exact_values(NodeId id, Index ro
   return enclosed;
 }
 
-Interval Proof::enclosure(std::size_t i, const Place& at) {
+Interval Proof::enclosure(std::size_t i, const CellPlace& at) {
   const PrecisionScope precision(kPrecisions[i]);
   if (at.col == kRowSum) return sum_of_row(level(i).row(at.node, at.row), 0);
   return level(i).cell(at.node, at.row, at.col);
@@ -126,13 +126,13 @@ const IntervalMatrix& Proof::whole(NodeId id) {
   return level(0).whole(id);
 }
 
-const Exact& Proof::exact(const Place& at) {
+const Exact& Proof::exact(const CellPlace& at) {
   asked_ = at.col == kRowSum ? sum_of_row(exact_cells_.row(at.node, at.row), 0)
                              : exact_cells_.cell(at.node, at.row, at.col);
   return asked_;
 }
 
-std::string Proof::text(const Place& at, int decimals) {
+std::string Proof::text(const CellPlace& at, int decimals) {
   ++texts_;
   // Without an enclosure at hand, a fraction is had more quickly than an interval.
   if (!has_enclosure_ && is_algebraic_[at.node]) {
@@ -145,7 +145,7 @@ std::string Proof::text(const Place& at, int decimals) {
   return text;
 }
 
-std::string Proof::difference_text(const Number& from, const Place& at, int decimals) {
+std::string Proof::difference_text(const Number& from, const CellPlace& at, int decimals) {
   return decided_text([&](std::size_t i) { return Interval(enclose(from) - enclosure(i, at)); },
                       [&] { return exact_value(from) - exact(at); }, decimals);
 }
@@ -155,13 +155,13 @@ std::string root_text(const Number& of, int decimals) {
                       [&] { return sqrt(exact_value(of)); }, decimals);
 }
 
-double Proof::nearest(const Place& at) {
+double Proof::nearest(const CellPlace& at) {
   return decided([&](std::size_t i) { return enclosure(i, at); }, [&] { return exact(at); },
                  [](const Interval& x, const auto&... value) { return nearest_double(x, value...); },
                  [](const Interval& x) { return middle_double(x); });
 }
 
-bool Proof::is_zero(const Place& at) {
+bool Proof::is_zero(const CellPlace& at) {
   const Interval x = enclosure(at);
   return is_point_zero(x) || (contains_zero(x) && exact(at).is_zero());
 }

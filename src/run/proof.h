@@ -16,7 +16,7 @@ namespace qkv {
 
 inline constexpr Index kRowSum = -1;
 
-struct Place {
+struct CellPlace {
   NodeId node = 0;
   Index row = 0;
   Index col = 0;  // kRowSum: the sum of the row
@@ -34,13 +34,13 @@ class Proof {
   // The node has this value from now on, as when a step is rounded on paper.
   void pin(NodeId id, ExactMatrix value);
 
-  std::string text(const Place& at, int decimals);
+  std::string text(const CellPlace& at, int decimals);
   // Of a number as written minus the cell.
-  std::string difference_text(const Number& from, const Place& at, int decimals);
-  double nearest(const Place& at);
-  const Exact& exact(const Place& at);
-  bool is_zero(const Place& at);
-  Interval enclosure(const Place& at) { return enclosure(0, at); }
+  std::string difference_text(const Number& from, const CellPlace& at, int decimals);
+  double nearest(const CellPlace& at);
+  const Exact& exact(const CellPlace& at);
+  bool is_zero(const CellPlace& at);
+  Interval enclosure(const CellPlace& at) { return enclosure(0, at); }
   const IntervalMatrix& whole(NodeId id);
 
   // How many texts were settled only by taking them for ties.
@@ -50,7 +50,7 @@ class Proof {
 
  private:
   Cells<IntervalMatrix>& level(std::size_t i);
-  Interval enclosure(std::size_t i, const Place& at);
+  Interval enclosure(std::size_t i, const CellPlace& at);
   std::optional<IntervalMatrix> row_around_exact_values(NodeId id, Index row);
 
   std::shared_ptr<const Plan> plan_;
