@@ -1,5 +1,6 @@
 #include "report/checks.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "run/checks.h"
@@ -43,10 +44,13 @@ class Footer {
   }
 
  private:
-  // The power of ten that is not below it.
-  static std::string magnitude(double by) {
-    return std::isfinite(by) && by > 0 ? fmt::format("{:.0e}", std::pow(10, std::ceil(std::log10(by))))
-                                       : fmt::format("{}", by);
+  // The power of ten that is not below it.  A bound on doubles depends on the machine; in steps of a
+  // thousand, and from 1e-9 on, all say the same.
+  std::string magnitude(double by) const {
+    if (!std::isfinite(by) || by <= 0) return fmt::format("{}", by);
+    double exponent = std::ceil(std::log10(by));
+    if (trace_.arithmetic() == Arithmetic::doubles) exponent = std::max(-9.0, 3 * std::ceil(exponent / 3));
+    return fmt::format("{:.0e}", std::pow(10, exponent));
   }
 
   void line(const Text& claim, const Finding& finding, const Text& things, const Node& node) {

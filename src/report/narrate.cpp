@@ -123,16 +123,15 @@ class Narrator {
                           blocks.end());
   }
 
-  Said large_problem() const {
-    const std::size_t singly = trace_.texts_proved_singly();
-    const Said way =
-        say({"Large problem: computed in double precision, each value with a bound of its error; all digits "
-             "shown are proved",
-             "题目较大：用双精度计算，每个值都带误差界；印出的数字全部经过证明"});
-    if (singly == 0) return say({"{0}.", "{0}。"}, way);
-    return say({"{0}, {1} of them with more precision for their row alone.",
-                "{0}，其中 {1} 个数单独用更高精度重算。"},
-               way, singly);
+  // Not how many: that depends on how well this machine's doubles round.
+  static Said large_problem() {
+    return say(
+        {"Large problem: computed in double precision, each value with a bound of its error; digits that the "
+         "bound leaves open are computed again, for their row alone, with more precision. All digits shown "
+         "are "
+         "proved.",
+         "题目较大：用双精度计算，每个值都带误差界；误差界定不下来的数字，单独对那一行用更高精度重算。"
+         "印出的数字全部经过证明。"});
   }
 
   // Without --detail full the lines of the softmax are not shown singly.
