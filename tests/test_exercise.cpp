@@ -65,7 +65,8 @@ TEST_CASE("a mistake made in an exercise is the first that is named") {
       const Plan& plan = trace.plan();
       Sheet right(trace, {}, 2);
       for (NodeId id = 0; id < plan.nodes.size(); ++id)
-        right.settle(id, Mask::Constant(plan[id].shape.rows, plan[id].shape.cols, false));
+        right.settle(id, Mask::Constant(plan[id].shape.rows, plan[id].shape.cols, false),
+                     Mask::Constant(plan[id].shape.rows, plan[id].shape.cols, false));
       for (const char* name :
            {"no-scale", "divided-by-d-k", "column-softmax", "softmax-over-all", "weights-transposed"}) {
         for (const Mistake& mistake : mistakes()) {

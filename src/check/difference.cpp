@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -49,6 +50,11 @@ std::optional<ShownNumber> number_shown(std::string text) {
   return number;
 }
 
+// A cell such as 0.269·v0 + 0.731·v1 is compared as it is written.
+ShownNumber symbolic(std::string text) {
+  return {std::move(text), std::numeric_limits<double>::quiet_NaN(), 0, false};
+}
+
 std::vector<std::string> numbered(std::size_t count) {
   std::vector<std::string> names;
   for (std::size_t i = 1; i <= count; ++i) names.push_back(std::to_string(i));
@@ -77,22 +83,20 @@ std::optional<std::vector<ShownStep>> from_json(const SourcePtr& source, Diagnos
       shown.rows.push_back(label.is_string() ? label.get<std::string>() : "");
     for (const Json& label : step.value("cols", Json::array()))
       shown.cols.push_back(label.is_string() ? label.get<std::string>() : "");
-    bool is_numeric = true;
     for (std::size_t i = 0; i < step["shown"].size(); ++i) {
       std::vector<ShownNumber> row;
       for (std::size_t j = 0; j < step["shown"][i].size(); ++j) {
         const Json& text = step["shown"][i][j];
-        auto number = text.is_string() ? number_shown(text.get<std::string>()) : std::nullopt;
-        is_numeric = is_numeric && number.has_value();
-        if (!number) break;
+        if (!text.is_string()) return fail(say({"a step lacks its numbers", "有一步缺少数字"}));
+        auto number = number_shown(text.get<std::string>());
+        if (!number) number = symbolic(text.get<std::string>());
         const Json& value = step["values"][i][j];
         if (value.is_number()) number->value = value.get<double>();
         row.push_back(std::move(*number));
       }
       shown.cells.push_back(std::move(row));
     }
-    // Symbolic cells are no numbers.
-    if (is_numeric) steps.push_back(std::move(shown));
+    steps.push_back(std::move(shown));
   }
   return steps;
 }
@@ -103,6 +107,23 @@ std::vector<std::string> words(const std::string& line) {
   std::istringstream stream(line);
   std::vector<std::string> result;
   for (std::string word; stream >> word;) result.push_back(word);
+  return result;
+}
+
+// Cells are two spaces or more apart; inside a symbolic one there are single spaces.
+std::vector<std::string> fields(const std::string& line) {
+  std::vector<std::string> result;
+  std::string field;
+  for (std::size_t i = 0; i <= line.size(); ++i) {
+    const bool is_gap =
+        i == line.size() || (line[i] == ' ' && (i + 1 == line.size() || line[i + 1] == ' ' || field.empty()));
+    if (!is_gap) {
+      field += line[i];
+      continue;
+    }
+    if (!field.empty()) result.push_back(std::move(field));
+    field.clear();
+  }
   return result;
 }
 
@@ -147,6 +168,16 @@ std::vector<ShownStep> from_trace_text(const std::string& text) {
     std::vector<std::string> parts = words(line);
     if (parts.empty()) continue;
     std::vector<ShownNumber> row;
+    if (line.find("·") != std::string::npos) {
+      if (auto cells = fields(line); cells.size() >= open->cols) {
+        for (std::size_t j = cells.size() - open->cols; j < cells.size(); ++j)
+          row.push_back(symbolic(cells[j]));
+        steps.back().rows.push_back(
+            cells.size() > open->cols ? cells.front() : std::to_string(steps.back().cells.size() + 1));
+        steps.back().cells.push_back(std::move(row));
+      }
+      continue;
+    }
     std::size_t wanted = open->cols + (has_sums ? 1 : 0);
     while (!parts.empty() && row.size() < wanted) {
       const auto number = number_shown(parts.back());
@@ -169,7 +200,7 @@ std::vector<ShownStep> from_trace_text(const std::string& text) {
     steps.back().rows.push_back(label.empty() ? std::to_string(steps.back().cells.size() + 1) : label);
     steps.back().cells.push_back(std::move(row));
   }
-  // K = Q is announced without a table; symbolic tables are no numbers.
+  // K = Q is announced without a table.
   std::erase_if(steps, [](const ShownStep& s) { return s.cells.empty(); });
   return steps;
 }
@@ -231,6 +262,7 @@ std::optional<std::vector<ShownStep>> from_sheet(const SourcePtr& source, Diagno
 }
 
 bool is_same(const ShownNumber& a, const ShownNumber& b, const Tolerance& tolerance) {
+  if (std::isnan(a.value) || std::isnan(b.value)) return a.text == b.text;
   if (a.value == b.value) return true;
   if (!std::isfinite(a.value) || !std::isfinite(b.value)) return false;
   double allowed = std::max(a.unit, b.unit) / 2;
@@ -276,7 +308,15 @@ std::optional<std::vector<ShownStep>> read_steps(const SourcePtr& source, Diagno
   }
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) {
-    if (announced(line)) return from_trace_text(text);
+    if (!announced(line)) continue;
+    // 1/√2 ≈ 0.7071: two numbers a cell.
+    if (text.find(" ≈ ") != std::string::npos) {
+      diagnostics.error(source->name,
+                        say({"a trace with --exact cannot be compared", "带 --exact 的轨迹不能比较"}),
+                        say({"write it without --exact, or as JSON", "请去掉 --exact，或写成 JSON"}));
+      return std::nullopt;
+    }
+    return from_trace_text(text);
   }
   if (auto table = from_bare_table(text)) return std::vector<ShownStep>{std::move(*table)};
   return from_sheet(source, diagnostics);

@@ -85,7 +85,8 @@ bool tells_mistakes_apart(const Trace& trace, int decimals) {
   const Plan& plan = trace.plan();
   Sheet sheet(trace, {}, decimals);
   for (NodeId id = 0; id < plan.nodes.size(); ++id)
-    sheet.settle(id, Mask::Constant(plan[id].shape.rows, plan[id].shape.cols, false));
+    sheet.settle(id, Mask::Constant(plan[id].shape.rows, plan[id].shape.cols, false),
+                 Mask::Constant(plan[id].shape.rows, plan[id].shape.cols, false));
   std::map<std::pair<NodeId, std::string>, std::string> seen;
   for (const Mistake& mistake : mistakes()) {
     const auto node = plan.find(mistake.node);

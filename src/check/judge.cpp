@@ -23,13 +23,15 @@ class Judge {
     const Plan& plan = sheet_.plan();
     for (NodeId id = 0; id < plan.nodes.size(); ++id) {
       const Shape shape = plan[id].shape;
-      Mask is_untrue = Mask::Constant(shape.rows, shape.cols, false);
+      Mask is_wrong = Mask::Constant(shape.rows, shape.cols, false);
+      Mask is_untrue = is_wrong;
       if (sheet_.answer(id) != nullptr) {
         JudgedStep step = judge_step(id);
-        is_untrue = step.cells.array() == Verdict::wrong || step.cells.array() == Verdict::carried;
+        is_wrong = step.cells.array() == Verdict::wrong;
+        is_untrue = is_wrong.array() || step.cells.array() == Verdict::carried;
         result_.steps.push_back(std::move(step));
       }
-      sheet_.settle(id, is_untrue);
+      sheet_.settle(id, is_untrue, is_wrong);
     }
     count_points();
     return std::move(result_);
@@ -43,6 +45,8 @@ class Judge {
     const IntervalMatrix mended = sheet_.image(id, Chain::mended);
     const IntervalMatrix theirs = sheet_.image(id, Chain::theirs);
     step.cells = verdicts(id, mended, theirs, sheet_.image(id, Chain::literal));
+    accept_unrounded_carry(step, sheet_.image(id, Chain::continued));
+    accept_paper(step);
     if (has_wrong(step)) try_rounded_roots(step);
     step.verdict = worst(step.cells);
     if (step.verdict == Verdict::wrong) explain(step, theirs);
@@ -65,12 +69,51 @@ class Judge {
     if (number.kind == Number::Kind::blank) return Verdict::blank;
     const Written written = sheet_.written(number);
     if (is_true(at, number, written)) return Verdict::right;
+    const bool is_hard = sheet_.plan()[at.node].op->name == std::string_view("hard_read");
+    // Which of two equal weights is read, rounding decides; the values between are of no account.
+    if (is_hard && meets(written.range, mended)) return Verdict::rounded;
+    if (is_hard && meets(written.range, theirs)) return Verdict::carried;
     if (follows(written, mended)) return Verdict::rounded;
     if (follows(written, theirs)) return Verdict::carried;
     if (follows(written, literal)) {
       return sheet_.has_departed_before(at.node) ? Verdict::carried : Verdict::rounded;
     }
     return Verdict::wrong;
+  }
+
+  // What follows from an error is often carried with all the digits of a calculator.
+  void accept_unrounded_carry(JudgedStep& step, const IntervalMatrix& continued) const {
+    const Given& given = *sheet_.answer(step.node);
+    for (Index i = 0; i < given.rows; ++i) {
+      for (Index j = 0; j < given.cols; ++j) {
+        Verdict& verdict = step.cells(i, j);
+        if (verdict == Verdict::wrong && sheet_.has_departed_before(step.node) &&
+            follows(sheet_.written(given.at(i, j)), continued(i, j)))
+          verdict = Verdict::carried;
+      }
+    }
+  }
+
+  // Steps that were rounded on the way and not handed in: everything as on paper, to the decimals of this
+  // step.
+  void accept_paper(JudgedStep& step) const {
+    if (!has_wrong(step) || sheet_.has_departed_before(step.node)) return;
+    const Given& given = *sheet_.answer(step.node);
+    int decimals = 0;
+    for (const Number& number : given.cells) decimals = std::max(decimals, number.decimals);
+    if (decimals == 0) return;
+    const Trace paper = run(sheet_.plan(), {.rounds_to = decimals});
+    MatrixOf<Verdict> cells = step.cells;
+    for (Index i = 0; i < given.rows; ++i) {
+      for (Index j = 0; j < given.cols; ++j) {
+        if (cells(i, j) != Verdict::wrong) continue;
+        const Interval on_paper = paper.proof().enclosure({step.node, i, j});
+        // One cell that paper does not explain, and it was not worked on paper.
+        if (!follows(sheet_.written(given.at(i, j)), on_paper)) return;
+        cells(i, j) = Verdict::rounded;
+      }
+    }
+    step.cells = std::move(cells);
   }
 
   // Whether the true value lies in the range; at its ends too, because both rules for ties are in use.
@@ -90,23 +133,26 @@ class Judge {
 
   // "One rounding of √d_k explains all cells."
   void try_rounded_roots(JudgedStep& step) {
-    const Node& node = sheet_.plan()[step.node];
+    const auto scaled = sheet_.plan().find("scaled");
+    if (!scaled || *scaled > step.node) return;
+    const Node& node = sheet_.plan()[*scaled];
     if (node.op->name != std::string_view("scale")) return;
+    // The step itself, or one behind it when the scaled scores were not handed in.
+    if (*scaled != step.node && sheet_.answer(*scaled) != nullptr) return;
     for (int decimals = kMostRootDecimals; decimals >= 1; --decimals) {
       const std::string root = root_text(node.params.numbers[0], decimals);
       if (root.find_first_of("123456789") == std::string::npos) continue;  // a root of less than 0.05
       const Interval divisor = enclose_decimal(root);
-      const auto divided = [&](Chain chain) {
+      const auto image = [&](Chain chain) {
         IntervalMatrix scores = sheet_.value(node.inputs[0], chain);
         for (Index i = 0; i < scores.rows(); ++i) {
           for (Index j = 0; j < scores.cols(); ++j) scores(i, j) = scores(i, j) / divisor;
         }
-        return scores;
+        return sheet_.image(step.node, chain, *scaled, scores);
       };
-      const IntervalMatrix theirs = divided(Chain::theirs);
+      const IntervalMatrix theirs = image(Chain::theirs);
       if (!explains_all(*sheet_.answer(step.node), theirs)) continue;
-      MatrixOf<Verdict> cells = verdicts(step.node, divided(Chain::mended), theirs, theirs);
-      step.cells = std::move(cells);
+      step.cells = verdicts(step.node, image(Chain::mended), theirs, theirs);
       step.is_rounded_root = true;
       step.root = root;
       return;
@@ -188,6 +234,39 @@ bool Judgement::is_right() const {
                       [](const JudgedStep& s) { return s.verdict == Verdict::wrong; });
 }
 
+namespace {
+
+// Rows are known by their labels where the sheet has them; a label that the step lacks is pointed out, and
+// the rows then stand as they are.
+Given in_order_of_labels(const Given& written, const std::vector<std::string>& labels,
+                         const std::string& step, const AnswerFile& file, Diagnostics& diagnostics) {
+  if (written.row_labels.empty() || labels.empty() || written.row_labels == labels) return written;
+  Given ordered = written;
+  std::vector<bool> is_used(labels.size(), false);
+  for (std::size_t i = 0; i < written.row_labels.size(); ++i) {
+    const std::string& label = written.row_labels[i];
+    if (label.empty()) return written;
+    const auto place = std::find(labels.begin(), labels.end(), label);
+    const std::size_t to = static_cast<std::size_t>(place - labels.begin());
+    if (place == labels.end() || is_used[to]) {
+      diagnostics.warning(
+          file.source, written.span,
+          say({"[{0}] has a row '{1}', the problem has not: its rows are taken in their order",
+               "[{0}] 有一行标为“{1}”，而题目没有：各行按顺序对应"},
+              step, label));
+      return written;
+    }
+    is_used[to] = true;
+    for (Index j = 0; j < written.cols; ++j)
+      ordered.cells[to * static_cast<std::size_t>(written.cols) + static_cast<std::size_t>(j)] =
+          written.at(static_cast<Index>(i), j);
+  }
+  ordered.row_labels = labels;
+  return ordered;
+}
+
+}  // namespace
+
 std::map<NodeId, Given> fit_answers(const Plan& plan, const AnswerFile& file, Diagnostics& diagnostics) {
   std::map<NodeId, Given> fitting;
   std::vector<std::string> ids;
@@ -225,9 +304,9 @@ std::map<NodeId, Given> fit_answers(const Plan& plan, const AnswerFile& file, Di
               answer.written.rows, answer.written.cols, node.shape.rows, node.shape.cols));
       continue;
     }
-    for (const Number& number : answer.written.cells)
-      has_number = has_number || number.kind != Number::Kind::blank;
-    fitting.emplace(id, answer.written);
+    const Given written = in_order_of_labels(answer.written, node.rows, answer.step, file, diagnostics);
+    for (const Number& number : written.cells) has_number = has_number || number.kind != Number::Kind::blank;
+    fitting.emplace(id, written);
   }
   if (!has_number && !diagnostics.has_errors()) {
     diagnostics.error(file.source->name, say({"nothing is filled in", "答卷上什么都没有填"}),

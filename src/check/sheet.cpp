@@ -133,26 +133,27 @@ void Sheet::round_unwritten(IntervalMatrix& value) const {
   }
 }
 
-void Sheet::settle(NodeId id, const Mask& is_untrue) {
+void Sheet::settle(NodeId id, const Mask& is_untrue, const Mask& is_wrong) {
   const PrecisionScope precision(Proof::kFirstPrecision);
   bool departs = has_departed_before(id);
   const Given* given = answer(id);
-  for (const Chain which : {Chain::mended, Chain::theirs, Chain::literal}) {
+  for (const Chain which : {Chain::mended, Chain::theirs, Chain::literal, Chain::continued}) {
     IntervalMatrix value = compute(id, chain(which), has_own_mask(id, which));
-    if (given == nullptr && which != Chain::literal && may_be_rounded(plan()[id])) round_unwritten(value);
+    const bool is_rounding = which == Chain::mended || which == Chain::theirs;
+    if (given == nullptr && is_rounding && may_be_rounded(plan()[id])) round_unwritten(value);
     for (Index i = 0; given != nullptr && i < value.rows(); ++i) {
       for (Index j = 0; j < value.cols(); ++j) {
         const Number& number = given->at(i, j);
         const bool is_blank = number.kind == Number::Kind::blank;
         if (is_blank || (which == Chain::mended && is_untrue(i, j))) continue;
         departs = departs || is_untrue(i, j);
+        if (which == Chain::continued && !is_wrong(i, j)) continue;
         const Written written = this->written(number);
         // A value that is a point, and has no more digits than were written, is written exactly: a score of 3
         // is 3.
         // Where a table has wrong numbers, only whole ones are taken to be exact.
-        const bool is_exact =
-            which == Chain::literal || (written.unit && is_multiple_of(value(i, j), *written.unit) &&
-                                        (number.decimals == 0 || !is_untrue.any()));
+        const bool is_exact = !is_rounding || (written.unit && is_multiple_of(value(i, j), *written.unit) &&
+                                               (number.decimals == 0 || !is_untrue.any()));
         value(i, j) = is_exact ? enclose(number) : written.range;
       }
     }

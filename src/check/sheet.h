@@ -2,12 +2,14 @@
 //
 // A number on paper is a range: 0.58 means [0.575, 0.585].  So the plan is run on intervals, from
 // the student's own earlier numbers, and a step is consistent when the range that follows meets the
-// range that was written.  Three chains are kept:
+// range that was written.  Four chains are kept:
 //
 //   mended  wrong numbers are replaced by right ones: what an honest student with rounded
 //           numbers can arrive at;
 //   theirs  everything stands as it was written: what follows from the student's mistakes;
-//   literal the same with every number taken for exactly what was written.
+//   literal the same with every number taken for exactly what was written;
+//   continued  only wrong numbers stand as written, and everything after them is carried without
+//           rounding, as a calculator keeps it.
 #pragma once
 
 #include <array>
@@ -38,7 +40,7 @@ bool meets(const Interval& a, const Interval& b);  // they have a point in commo
 // than ten units of the last digit says nothing about that digit.
 bool follows(const Written& written, const Interval& image);
 
-enum class Chain { mended, theirs, literal };
+enum class Chain { mended, theirs, literal, continued };
 
 class Sheet {
  public:
@@ -61,7 +63,7 @@ class Sheet {
 
   // Nodes are settled in order.  `is_untrue` says which written cells are wrong or follow from wrong ones;
   // the mended chain does not take them.
-  void settle(NodeId id, const Mask& is_untrue);
+  void settle(NodeId id, const Mask& is_untrue, const Mask& is_wrong);
 
   // Whether something that the node is computed from was wrong.
   bool has_departed_before(NodeId id) const;
@@ -81,7 +83,7 @@ class Sheet {
   const Trace& truth_;
   std::map<NodeId, Given> answers_;
   int decimals_;  // asked for, or written, whichever are more
-  std::array<Values, 3> chains_;
+  std::array<Values, 4> chains_;
   std::vector<bool> departed_;
 };
 
