@@ -306,6 +306,10 @@ std::string marks_csv(const std::vector<Marked>& sheets, const Plan& plan) {
   std::string out = "file,points,of,verdict,first_wrong,mistake\n";
   for (const Marked& sheet : sheets) {
     const Judgement& j = sheet.judgement;
+    if (!sheet.is_read) {
+      out += csv_field(sheet.file) + ",,,unread,,\n";
+      continue;
+    }
     out += csv_field(sheet.file) + "," + std::to_string(j.points) + "," + std::to_string(j.of) + "," +
            (j.is_right() ? "right" : "wrong") + "," + csv_field(first_wrong_id(j, plan)) + "," +
            csv_field(first_mistake(j)) + "\n";
@@ -321,6 +325,12 @@ Report marks_table(const std::vector<Marked>& sheets, const Plan& plan, Language
     const Judgement& j = sheet.judgement;
     const auto or_dash = [](std::string text) { return text.empty() ? std::string("–") : text; };
     table.row_labels.push_back(sheet.file);
+    if (!sheet.is_read) {
+      const std::string unread = say({"not marked", "未批改"}).in(language);
+      table.rows.push_back(
+          {{unread, CellRole::symbolic}, {"–", CellRole::symbolic}, {"–", CellRole::symbolic}});
+      continue;
+    }
     table.rows.push_back({{std::to_string(j.points) + "/" + std::to_string(j.of), CellRole::symbolic},
                           {or_dash(first_wrong_id(j, plan)), CellRole::symbolic},
                           {or_dash(first_mistake(j)), CellRole::symbolic}});

@@ -27,6 +27,7 @@ std::string feedback_json(const Judgement& judgement, const Plan& plan, Language
 struct Marked {
   std::string file;
   Judgement judgement;
+  bool is_read = true;  // false: blank, or not to be understood; an error has said why
 };
 std::string marks_csv(const std::vector<Marked>& sheets, const Plan& plan);
 Report marks_table(const std::vector<Marked>& sheets, const Plan& plan, Language language);

@@ -36,6 +36,21 @@ std::string label(const std::vector<std::string>& labels, Index i) {
   return labels.empty() ? std::to_string(i + 1) : visible(labels[static_cast<std::size_t>(i)]);
 }
 
+// Whether the reader could take a sign for something else, or its full-width twin for it.
+bool needs_quotes(const std::string& name) {
+  for (std::size_t at = 0; at < name.size();) {
+    const CodePoint c = first_code_point(std::string_view(name).substr(at));
+    at += c.length;
+    const bool is_ascii_word = c.value == '_' || c.value == '-' || (c.value >= '0' && c.value <= '9') ||
+                               (c.value >= 'A' && c.value <= 'Z') || (c.value >= 'a' && c.value <= 'z');
+    const bool is_other_letter = c.value >= 0x80 && c.value != 0xA0 && c.value != 0x3000 &&
+                                 !(c.value >= 0x2000 && c.value <= 0x2FFF) &&
+                                 !(c.value >= 0xFF00 && c.value <= 0xFFEF);
+    if (!is_ascii_word && !is_other_letter) return true;
+  }
+  return false;
+}
+
 // A row's label as the reader of answers takes it back; none where it would be taken for a number.
 std::string written_label(const std::vector<std::string>& labels, Index i) {
   if (labels.empty()) return "";
@@ -44,8 +59,7 @@ std::string written_label(const std::vector<std::string>& labels, Index i) {
   const auto number = parse_number(name, ignored);
   const bool looks_like_number = number && number->kind != Number::Kind::symbol;
   if (looks_like_number || name.find('"') != std::string::npos) return "";
-  const bool is_plain = name.find_first_of(" \t:|#%,;[](){}=") == std::string::npos;
-  return (is_plain ? visible(name) : "\"" + visible(name) + "\"") + " | ";
+  return (needs_quotes(name) ? "\"" + visible(name) + "\"" : visible(name)) + " | ";
 }
 
 std::string settings_line(const About& about) {
@@ -241,8 +255,11 @@ std::string worksheet_latex(const Plan& plan, const About& about, const Telling&
   const std::string body = printed_sheet(
       plan, about, telling,
       {escaped_for_latex, [](const std::string& s) { return "\\section*{" + s + "}\n"; }, latex_table});
-  return "\\documentclass{" + std::string(telling.language == Language::zh ? "ctexart" : "article") +
-         "}\n\\begin{document}\n" + body + "\\end{document}\n";
+  // What is not ASCII by now is what the user wrote, and may be Chinese.
+  const bool is_ascii =
+      std::all_of(body.begin(), body.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  return "\\documentclass{" + std::string(is_ascii ? "article" : "ctexart") + "}\n\\begin{document}\n" +
+         body + "\\end{document}\n";
 }
 
 }  // namespace qkv

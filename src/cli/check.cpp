@@ -120,13 +120,19 @@ int run_check(const CheckOptions& options) {
   for (const std::string& file : files) {
     inputs.push_back(file);
     const SourcePtr source = read_source(file, diagnostics);
-    if (!source) continue;
+    if (!source) {
+      marked.push_back({file, {}, false});
+      continue;
+    }
     Diagnostics own;
     const AnswerFile answers = read_answers(source, own);
     std::map<NodeId, Given> fitting = fit_answers(truth.plan(), answers, own);
     for (const Diagnostic& d : own.list()) diagnostics.add(d);
-    if (!own.has_errors())
+    if (own.has_errors()) {
+      marked.push_back({file, {}, false});
+    } else {
       marked.push_back({file, judge(truth, std::move(fitting), worked->problem.decimals)});
+    }
   }
   if (marked.empty() || (!is_class && diagnostics.has_errors())) return finish(options, diagnostics);
   write_output(options.output, render(marked, truth, *worked, form, hint, is_class, options, *presentation),
