@@ -345,11 +345,12 @@ std::vector<Explanation> detect(const Problem& problem, const std::vector<ShownS
            {std::pair{"output", &outcomes[i].output}, std::pair{"Y", &outcomes[i].y},
             std::pair{"weights", &outcomes[i].weights}}) {
         if (!*result) continue;
-        const bool is_theirs = std::any_of(output.begin(), output.end(), [&](const ShownStep& step) {
-          double chance = 1;
-          return (step.id.empty() || step.id == name) && matches(**result, step, precision, chance) &&
-                 chance * static_cast<double>(choices.size()) < kMostChance;
-        });
+        const bool is_theirs = std::any_of(
+            output.begin(), output.end(), [&, name = name, result = result](const ShownStep& step) {
+              double chance = 1;
+              return (step.id.empty() || step.id == name) && matches(**result, step, precision, chance) &&
+                     chance * static_cast<double>(choices.size()) < kMostChance;
+            });
         if (!is_theirs) continue;
         found.push_back({std::move(conventions), name});
         break;
