@@ -69,16 +69,26 @@ class Judge {
     if (number.kind == Number::Kind::blank) return Verdict::blank;
     const Written written = sheet_.written(number);
     if (is_true(at, number, written)) return Verdict::right;
-    const bool is_hard = sheet_.plan()[at.node].op->name == std::string_view("hard_read");
-    // Which of two equal weights is read, rounding decides; the values between are of no account.
-    if (is_hard && meets(written.range, mended)) return Verdict::rounded;
-    if (is_hard && meets(written.range, theirs)) return Verdict::carried;
+    if (sheet_.plan()[at.node].op->name == std::string_view("hard_read")) {
+      if (reads_a_value(at, written, mended, Chain::mended)) return Verdict::rounded;
+      if (reads_a_value(at, written, theirs, Chain::theirs)) return Verdict::carried;
+    }
     if (follows(written, mended)) return Verdict::rounded;
     if (follows(written, theirs)) return Verdict::carried;
     if (follows(written, literal)) {
       return sheet_.has_departed_before(at.node) ? Verdict::carried : Verdict::rounded;
     }
     return Verdict::wrong;
+  }
+
+  // Which of two nearly equal weights is the largest, rounding decides; then `image` spans their values, and
+  // one of the values must have been read, not something between.
+  bool reads_a_value(const CellPlace& at, const Written& written, const Interval& image, Chain chain) const {
+    const IntervalMatrix& v = sheet_.value(sheet_.plan()[at.node].inputs[1], chain);
+    for (Index j = 0; j < v.rows(); ++j) {
+      if (meets(v(j, at.col), image) && follows(written, v(j, at.col))) return true;
+    }
+    return false;
   }
 
   // What follows from an error is often carried with all the digits of a calculator.

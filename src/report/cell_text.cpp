@@ -5,6 +5,9 @@
 namespace qkv {
 namespace {
 
+// Longer exact forms than this are not read but skipped.
+constexpr std::size_t kLongestExact = 60;
+
 std::string label_or_number(const std::vector<std::string>& labels, Index i) {
   return labels.empty() ? std::to_string(i + 1) : labels[static_cast<std::size_t>(i)];
 }
@@ -76,6 +79,12 @@ TableCell shown_cell(const Trace& trace, const CellAt& at, int decimals) {
   }
   const bool is_infinite = text == "inf" || text == "-inf" || text == "nan";
   return {with_infinity_sign(std::move(text)), is_infinite ? CellRole::infinite : CellRole::number};
+}
+
+std::string exact_form(const Trace& trace, const CellAt& at) {
+  if (trace.plan()[at.node].is_symbolic()) return "";
+  std::string form = trace.exact_text(at.node, at.row, at.col);
+  return form.size() > kLongestExact ? "" : form;
 }
 
 std::string cell_name(const Plan& plan, const CellAt& at) {

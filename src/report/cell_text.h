@@ -21,6 +21,9 @@ struct CellAt {
 // cell its terms, "0.2689·v0 + 0.7311·v1".
 TableCell shown_cell(const Trace& trace, const CellAt& at, int decimals);
 
+// The exact value of a cell where it has a form that one reads: "1/2", "e / (1 + e)"; else empty.
+std::string exact_form(const Trace& trace, const CellAt& at);
+
 // "scores[t1,t3]", "max[t1]"
 std::string cell_name(const Plan& plan, const CellAt& at);
 

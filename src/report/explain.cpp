@@ -10,9 +10,6 @@
 namespace qkv {
 namespace {
 
-// Longer exact forms than this are not read but skipped.
-constexpr std::size_t kLongestExact = 60;
-
 class Explainer {
  public:
   Explainer(const Trace& trace, const Telling& telling)
@@ -29,7 +26,7 @@ class Explainer {
     const Node& node = plan_[at.node];
     const std::string shown = shown_cell(trace_, at, telling_.decimals).text;
     std::string line = cell_name(plan_, at) + " = " + shown;
-    if (const std::string exact = exact_form(at); !exact.empty())
+    if (const std::string exact = telling_.exact ? exact_form(trace_, at) : ""; !exact.empty())
       line += (trace_.is_exactly(at.node, at.row, at.col, shown) ? " = " : " ≈ ") + exact;
     const bool is_new = seen_.emplace(at.node, at.row, at.col).second;
     if (!node.given.empty()) {
@@ -62,12 +59,6 @@ class Explainer {
       if (std::find(below.begin(), below.end(), cell) == below.end()) below.push_back(cell);
     }
     for (const CellAt& cell : below) visit(cell, depth + 1);
-  }
-
-  std::string exact_form(const CellAt& at) const {
-    if (!telling_.exact || plan_[at.node].is_symbolic()) return "";
-    const std::string exact = trace_.exact_text(at.node, at.row, at.col);
-    return exact.size() > kLongestExact ? "" : exact;
   }
 
   std::string given_text(const Node& node, const CellAt& at) const {

@@ -17,9 +17,6 @@ constexpr Index kMostHullColumns = 4;
 // Far below any digit of a weight that somebody writes down, far above rounding.
 constexpr double kSumTolerance = 1e-9;
 
-// Longer exact forms than this are not read but skipped.
-constexpr std::size_t kLongestExact = 60;
-
 // A cell's own formula is printed in names when it refers to so few cells that it stays short.
 constexpr std::ptrdiff_t kMostNamedCells = 2;
 
@@ -245,10 +242,10 @@ class Narrator {
   TableCell cell(const CellAt& at) const {
     TableCell shown = shown_cell(trace_, at, telling_.decimals);
     if (!telling_.exact || shown.role != CellRole::number) return shown;
-    const std::string exact = trace_.exact_text(at.node, at.row, at.col);
-    const bool has_exponentials = exact.find('e') != std::string::npos;
-    if (exact.empty() || exact.size() > kLongestExact || (has_exponentials && plan_[at.node].cols.empty()))
-      return {"≈ " + shown.text, CellRole::symbolic};
+    const std::string exact = exact_form(trace_, at);
+    // An output over exponentials would take a line; its weights have shown them.
+    const bool is_output_of_e = exact.find('e') != std::string::npos && plan_[at.node].cols.empty();
+    if (exact.empty() || is_output_of_e) return {"≈ " + shown.text, CellRole::symbolic};
     if (exact.find_first_not_of("-0123456789") == std::string::npos) return {exact, CellRole::symbolic};
     const bool is_equal = trace_.is_exactly(at.node, at.row, at.col, shown.text);
     return {exact + (is_equal ? " = " : " ≈ ") + shown.text, CellRole::symbolic};

@@ -72,10 +72,10 @@ void note_side(Finding& finding, const Trace& trace, const CellPlace& at, const 
   if (!certainly_exceeds(zero, over) && !contains_zero(over))
     return note(finding, Outcome::exactly, 0, at.row);
   if (certainly_exceeds(zero, over)) return note(finding, Outcome::fails, reach(over), at.row);
-  const Exact value = proof.exact(at);
-  const auto order = compare(value, proof.exact(limit));
-  if (order) return note(finding, *order * sign >= 0 ? Outcome::exactly : Outcome::fails, 0, at.row);
-  note(finding, Outcome::within, reach(over), at.row);
+  const auto order = compare(proof.exact(at), proof.exact(limit));
+  if (!order) return note(finding, Outcome::within, reach(over), at.row);
+  if (*order * sign >= 0) return note(finding, Outcome::exactly, 0, at.row);
+  note(finding, Outcome::fails, reach(over), at.row);
 }
 
 }  // namespace
@@ -110,9 +110,27 @@ Finding rows_sum_to_less(const Trace& trace, NodeId weights) {
   const Node& node = trace.plan()[weights];
   for (Index i = 0; i < node.shape.rows; ++i) {
     if (row_is_empty(node.params, i)) continue;
-    const double over = trace.row_sum(weights, i) - 1;
-    note(finding, over <= trace.row_sum_bound(weights, i) ? Outcome::exactly : Outcome::fails,
-         std::max(over, 0.0), i);
+    if (!is_proved(trace)) {
+      const double over = trace.arithmetic() == Arithmetic::format ? true_sum_less_1(trace.values(weights), i)
+                                                                   : trace.row_sum(weights, i) - 1;
+      const double bound = trace.row_sum_bound(weights, i);
+      if (over <= -bound) {
+        note(finding, Outcome::exactly, 0, i);
+      } else {
+        note(finding, over <= bound ? Outcome::within : Outcome::fails, over + bound, i);
+      }
+      continue;
+    }
+    const CellPlace sum{weights, i, kRowSum};
+    const PrecisionScope precision(Proof::kFirstPrecision);
+    const Interval over = trace.proof().enclosure(sum) - Interval(1);
+    const auto order = compare(trace.proof().exact(sum), Exact(1));
+    const bool is_surely_less = certainly_exceeds(Interval(0), over);
+    if (order ? *order <= 0 : is_surely_less) {
+      note(finding, Outcome::exactly, 0, i);
+    } else {
+      note(finding, !order && contains_zero(over) ? Outcome::within : Outcome::fails, reach(over), i);
+    }
   }
   return finding;
 }

@@ -126,10 +126,9 @@ const IntervalMatrix& Proof::whole(NodeId id) {
   return level(0).whole(id);
 }
 
-const Exact& Proof::exact(const CellPlace& at) {
-  asked_ = at.col == kRowSum ? sum_of_row(exact_cells_.row(at.node, at.row), 0)
-                             : exact_cells_.cell(at.node, at.row, at.col);
-  return asked_;
+Exact Proof::exact(const CellPlace& at) {
+  return at.col == kRowSum ? sum_of_row(exact_cells_.row(at.node, at.row), 0)
+                           : exact_cells_.cell(at.node, at.row, at.col);
 }
 
 std::string Proof::text(const CellPlace& at, int decimals) {

@@ -28,6 +28,8 @@ class Proof {
   static constexpr std::size_t kLevels = 4;        // of precision
 
   explicit Proof(std::shared_ptr<const Plan> plan);
+  Proof(const Proof&) = delete;  // its cells ask it back
+  Proof& operator=(const Proof&) = delete;
 
   // The enclosure of a whole node at the first precision, computed by somebody else.
   void pin(NodeId id, IntervalMatrix enclosure);
@@ -38,7 +40,7 @@ class Proof {
   // Of a number as written minus the cell.
   std::string difference_text(const Number& from, const CellPlace& at, int decimals);
   double nearest(const CellPlace& at);
-  const Exact& exact(const CellPlace& at);
+  Exact exact(const CellPlace& at);
   bool is_zero(const CellPlace& at);
   Interval enclosure(const CellPlace& at) { return enclosure(0, at); }
   const IntervalMatrix& whole(NodeId id);
@@ -57,7 +59,6 @@ class Proof {
   std::array<std::optional<Cells<IntervalMatrix>>, kLevels> levels_;
   Cells<ExactMatrix> exact_cells_;
   std::map<NodeId, std::shared_ptr<const ExactMatrix>> pinned_;
-  Exact asked_;
   std::vector<bool> is_algebraic_;  // one a node: no exponential comes before it
   bool has_enclosure_ = false;      // the nodes at hand are enclosed at the first precision
   std::size_t assumed_ties_ = 0;

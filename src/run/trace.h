@@ -6,6 +6,7 @@
 // that an interval or a bound leaves open are computed again, that row alone, with more precision.
 #pragma once
 
+#include <cassert>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,8 +64,11 @@ class Trace {
   // those that could not be told from a tie with kDigitsOfAssumedTies digits and were taken for one.
   std::size_t texts_proved_singly() const;
   std::size_t assumed_ties() const;
-  // Null where nothing is proved.
-  Proof& proof() const { return *proof_; }
+  // Only with Arithmetic::proved and ::doubles.
+  Proof& proof() const {
+    assert(proof_ != nullptr);
+    return *proof_;
+  }
   // "1/2", "3/2·√2", "e^(1/√2) / (1 + e^(1/√2))"; empty where the exact value has no such form.
   std::string exact_text(NodeId id, Index row, Index col) const;
   // Whether the true value is exactly this decimal.
