@@ -69,22 +69,21 @@ class Judge {
     if (number.kind == Number::Kind::blank) return Verdict::blank;
     const Written written = sheet_.written(number);
     if (is_true(at, number, written)) return Verdict::right;
-    if (sheet_.plan()[at.node].op->name == std::string_view("hard_read")) {
-      if (reads_a_value(at, written, mended, Chain::mended)) return Verdict::rounded;
-      if (reads_a_value(at, written, theirs, Chain::theirs)) return Verdict::carried;
-    }
-    if (follows(written, mended)) return Verdict::rounded;
-    if (follows(written, theirs)) return Verdict::carried;
-    if (follows(written, literal)) {
+    if (explains(at, written, mended, Chain::mended)) return Verdict::rounded;
+    if (explains(at, written, theirs, Chain::theirs)) return Verdict::carried;
+    if (explains(at, written, literal, Chain::literal)) {
       return sheet_.has_departed_before(at.node) ? Verdict::carried : Verdict::rounded;
     }
     return Verdict::wrong;
   }
 
-  // Which of two nearly equal weights is the largest, rounding decides; then `image` spans their values, and
-  // one of the values must have been read, not something between.
-  bool reads_a_value(const CellPlace& at, const Written& written, const Interval& image, Chain chain) const {
-    const IntervalMatrix& v = sheet_.value(sheet_.plan()[at.node].inputs[1], chain);
+  // Whether what follows for a cell on one chain is what was written.
+  bool explains(const CellPlace& at, const Written& written, const Interval& image, Chain chain) const {
+    const Node& node = sheet_.plan()[at.node];
+    if (node.op->name != std::string_view("hard_read")) return follows(written, image);
+    // Which of two nearly equal weights is the largest, rounding decides; then the image spans their values,
+    // and one of the values must have been read, not something between.
+    const IntervalMatrix& v = sheet_.value(node.inputs[1], chain);
     for (Index j = 0; j < v.rows(); ++j) {
       if (meets(v(j, at.col), image) && follows(written, v(j, at.col))) return true;
     }
@@ -98,7 +97,7 @@ class Judge {
       for (Index j = 0; j < given.cols; ++j) {
         Verdict& verdict = step.cells(i, j);
         if (verdict == Verdict::wrong && sheet_.has_departed_before(step.node) &&
-            follows(sheet_.written(given.at(i, j)), continued(i, j)))
+            explains({step.node, i, j}, sheet_.written(given.at(i, j)), continued(i, j), Chain::continued))
           verdict = Verdict::carried;
       }
     }
@@ -161,7 +160,7 @@ class Judge {
         return sheet_.image(step.node, chain, *scaled, scores);
       };
       const IntervalMatrix theirs = image(Chain::theirs);
-      if (!explains_all(*sheet_.answer(step.node), theirs)) continue;
+      if (!explains_all(step.node, theirs)) continue;
       step.cells = verdicts(step.node, image(Chain::mended), theirs, theirs);
       step.is_rounded_root = true;
       step.root = root;
@@ -170,12 +169,13 @@ class Judge {
   }
 
   // Also those that the true root explains: a sheet has one root.
-  bool explains_all(const Given& given, const IntervalMatrix& image) const {
+  bool explains_all(NodeId id, const IntervalMatrix& image) const {
+    const Given& given = *sheet_.answer(id);
     for (Index i = 0; i < given.rows; ++i) {
       for (Index j = 0; j < given.cols; ++j) {
         const Number& number = given.at(i, j);
         if (number.kind == Number::Kind::blank) continue;
-        if (!follows(sheet_.written(number), image(i, j))) return false;
+        if (!explains({id, i, j}, sheet_.written(number), image(i, j), Chain::theirs)) return false;
       }
     }
     return true;
