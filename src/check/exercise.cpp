@@ -84,23 +84,21 @@ bool must_show(const Mistake& mistake) {
 bool tells_mistakes_apart(const Trace& trace, int decimals) {
   const Plan& plan = trace.plan();
   Sheet sheet(trace, {}, decimals);
-  for (NodeId id = 0; id < plan.nodes.size(); ++id)
-    sheet.settle(id, Mask::Constant(plan[id].shape.rows, plan[id].shape.cols, false),
-                 Mask::Constant(plan[id].shape.rows, plan[id].shape.cols, false));
+  for (NodeId id = 0; id < plan.nodes.size(); ++id) sheet.settle(id);
   std::map<std::pair<NodeId, std::string>, std::string> seen;
   for (const Mistake& mistake : mistakes()) {
-    const auto node = plan.find(mistake.node);
-    if (!node || !plan[*node].given.empty()) continue;
-    const std::string right = fingerprint(sheet.value(*node, Chain::literal), decimals);
-    for (const IntervalMatrix& result : mistake.results({sheet, *node})) {
-      if (Shape{result.rows(), result.cols()} != plan[*node].shape) continue;
-      const std::string wrong = fingerprint(result, decimals);
-      if (wrong == right) {
-        if (must_show(mistake)) return false;
-        continue;
+    for (const NodeId node : nodes_spoiled(mistake, plan)) {
+      const std::string right = fingerprint(sheet.value(node, Chain::literal), decimals);
+      for (const IntervalMatrix& result : mistake.results({sheet, node})) {
+        if (Shape{result.rows(), result.cols()} != plan[node].shape) continue;
+        const std::string wrong = fingerprint(result, decimals);
+        if (wrong == right) {
+          if (must_show(mistake)) return false;
+          continue;
+        }
+        const auto [other, is_new] = seen.try_emplace({node, wrong}, mistake.id);
+        if (!is_new && other->second != mistake.id) return false;
       }
-      const auto [other, is_new] = seen.try_emplace({*node, wrong}, mistake.id);
-      if (!is_new && other->second != mistake.id) return false;
     }
   }
   return true;

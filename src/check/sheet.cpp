@@ -133,6 +133,11 @@ void Sheet::round_unwritten(IntervalMatrix& value) const {
   }
 }
 
+void Sheet::settle(NodeId id) {
+  const Mask none = Mask::Constant(plan()[id].shape.rows, plan()[id].shape.cols, false);
+  settle(id, none, none);
+}
+
 void Sheet::settle(NodeId id, const Mask& is_untrue, const Mask& is_wrong) {
   const PrecisionScope precision(Proof::kFirstPrecision);
   bool departs = has_departed_before(id);

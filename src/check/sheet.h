@@ -4,12 +4,12 @@
 // the student's own earlier numbers, and a step is consistent when the range that follows meets the
 // range that was written.  Four chains are kept:
 //
-//   mended  wrong numbers are replaced by right ones: what an honest student with rounded
-//           numbers can arrive at;
-//   theirs  everything stands as it was written: what follows from the student's mistakes;
-//   literal the same with every number taken for exactly what was written;
+//   mended     wrong numbers are replaced by right ones: what an honest student with rounded
+//              numbers can arrive at;
+//   theirs     everything stands as it was written: what follows from the student's mistakes;
+//   literal    the same with every number taken for exactly what was written;
 //   continued  only wrong numbers stand as written, and everything after them is carried without
-//           rounding, as a calculator keeps it.
+//              rounding, as a calculator keeps it.
 #pragma once
 
 #include <array>
@@ -64,6 +64,8 @@ class Sheet {
   // Nodes are settled in order.  `is_untrue` says which written cells are wrong or follow from wrong ones;
   // the mended chain does not take them.
   void settle(NodeId id, const Mask& is_untrue, const Mask& is_wrong);
+  // Nothing written there is wrong.
+  void settle(NodeId id);
 
   // Whether something that the node is computed from was wrong.
   bool has_departed_before(NodeId id) const;
