@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "ops/kernels.h"
+
 namespace qkv {
 namespace {
 
@@ -77,7 +79,7 @@ class Calculation {
     outcome.weights = *weights;
     const auto v = values();
     if (!v || v->rows() != weights->cols()) return outcome;
-    outcome.output = *weights * *v;
+    outcome.output = kernels::weighted_sum(*weights, *v, Params{});
     if (problem_.has("W_O")) outcome.y = projected(*outcome.output, "W_O", "b_O");
     return outcome;
   }
@@ -97,12 +99,11 @@ class Calculation {
     const bool is_linear = (problem_.layout == Layout::linear) != (choice_.layout == WeightsAre::other);
     if (is_linear) w.transposeInPlace();
     if (x.cols() != w.rows()) return std::nullopt;
-    Matrix result = x * w;
+    Matrix result = kernels::project(x, w);
     if (!problem_.has(b_name)) return result;
     const Matrix b = doubles_of(problem_[b_name]);
     if (b.cols() != result.cols()) return std::nullopt;
-    result.rowwise() += b.row(0);
-    return result;
+    return kernels::add_row(std::move(result), b);
   }
 
   std::optional<Matrix> role(const std::string& name) const {
@@ -133,7 +134,7 @@ class Calculation {
     const auto q = role(choice_.roles == Roles::problem ? "Q" : "K");
     const auto k = role(choice_.roles == Roles::problem ? "K" : "Q");
     if (!q || !k || q->cols() != k->cols()) return std::nullopt;
-    return Matrix(*q * k->transpose());
+    return kernels::dot_rows(*q, *k);
   }
 
   std::optional<double> factor(const Matrix& scores) const {
@@ -195,55 +196,47 @@ class Calculation {
     return other == own ? std::nullopt : std::optional(other);
   }
 
-  double capped(double s) const {
+  // The mistake itself: tanh turns −∞ into −cap, which the kernel for the cap takes care not to do.
+  Matrix capped_with_mask(Matrix masked) const {
     const double cap = problem_.softcap->value;
-    return cap * std::tanh(s / cap);
+    for (Index k = 0; k < masked.size(); ++k) masked(k) = cap * std::tanh(masked(k) / cap);
+    return masked;
   }
 
   std::optional<Matrix> weights_of_all() const {
-    auto scaled = scores();
-    if (!scaled) return std::nullopt;
-    const auto c = factor(*scaled);
-    const auto open = mask(scaled->rows(), scaled->cols());
+    auto s = scores();
+    if (!s) return std::nullopt;
+    const auto c = factor(*s);
+    const auto open = mask(s->rows(), s->cols());
     if (!c || !open) return std::nullopt;
-    *scaled *= *c;
-    const bool caps_first = problem_.softcap && choice_.cap == CapIs::problem;
-    const auto bias = given("bias");
-    for (Index i = 0; i < scaled->rows(); ++i) {
-      for (Index j = 0; j < scaled->cols(); ++j) {
-        double& s = (*scaled)(i, j);
-        if (caps_first) s = capped(s);
-        if (bias) s += (*bias)(i, j);
-        if (problem_.alibi)
-          s -= problem_.alibi->value * std::abs(static_cast<double>(i + problem_.align - j));
-        if (!(*open)(i, j)) s = -kInfinity;
-        if (problem_.softcap && choice_.cap == CapIs::after_mask) s = capped(s);
-        if (problem_.temperature) s /= problem_.temperature->value;
-      }
+    *s *= *c;
+    if (problem_.softcap && choice_.cap == CapIs::problem) *s = kernels::soft_cap(*s, *problem_.softcap);
+    if (const auto bias = given("bias")) *s += *bias;
+    if (problem_.alibi)
+      *s += kernels::distance_bias<double>({s->rows(), s->cols()}, *problem_.alibi, problem_.align);
+    const Params visible{.allowed = std::make_shared<const Mask>(*open)};
+    *s = kernels::add_all<double>({*s}, visible);
+    if (problem_.softcap && choice_.cap == CapIs::after_mask) *s = capped_with_mask(*s);
+    if (problem_.temperature) *s = kernels::divide(*s, *problem_.temperature);
+    switch (choice_.axis) {
+      case Axis::rows:
+        return softmax(*s);
+      case Axis::columns:
+        return Matrix(softmax(s->transpose()).transpose());
+      case Axis::all:
+        break;
     }
-    return softmax(*scaled);
+    return Matrix(
+        softmax(s->reshaped<Eigen::RowMajor>(1, s->size())).reshaped<Eigen::RowMajor>(s->rows(), s->cols()));
   }
 
+  // Of each row; zeros where every key is hidden.
   Matrix softmax(const Matrix& s) const {
-    Matrix weights = Matrix::Zero(s.rows(), s.cols());
-    if (choice_.axis == Axis::columns) {
-      for (Index j = 0; j < s.cols(); ++j) weights.col(j) = shares(s.col(j));
-    } else if (choice_.axis == Axis::rows) {
-      for (Index i = 0; i < s.rows(); ++i) weights.row(i) = shares(s.row(i).transpose()).transpose();
-    } else {
-      const Eigen::Map<const Eigen::VectorXd> flat(s.data(), s.size());
-      Eigen::Map<Eigen::VectorXd>(weights.data(), weights.size()) = shares(flat);
-    }
-    return weights;
-  }
-
-  // The softmax of one group of scores, zeros where all are forbidden.
-  Eigen::VectorXd shares(const Eigen::VectorXd& s) const {
-    double max = s.maxCoeff();
-    if (problem_.sink_logit) max = std::max(max, problem_.sink_logit->value);
-    if (max == -kInfinity) return Eigen::VectorXd::Zero(s.size());
-    const Eigen::VectorXd e = (s.array() - max).exp();
-    return e / (e.sum() + (problem_.sink_logit ? std::exp(problem_.sink_logit->value - max) : 0));
+    const Number* sink = problem_.sink_logit ? &*problem_.sink_logit : nullptr;
+    const Params visible{.allowed = std::make_shared<const Mask>(s.array() != -kInfinity)};
+    const Matrix max = kernels::row_max(s, sink, visible);
+    const Matrix e = kernels::exponential(kernels::shift(s, max, sink, visible), visible);
+    return kernels::normalise_rows(e, kernels::row_sum(e, sink, &max), visible);
   }
 
   const Problem& problem_;

@@ -4,7 +4,6 @@
 #include <array>
 #include <filesystem>
 
-#include "base/suggest.h"
 #include "check/feedback.h"
 #include "cli/shared.h"
 #include "input/source.h"
@@ -35,28 +34,9 @@ struct HintName {
 };
 constexpr std::array<HintName, 3> kHints{{{"step", Hint::step}, {"cell", Hint::cell}, {"rule", Hint::rule}}};
 
-template <class Table>
-std::vector<std::string> names_in(const Table& table) {
-  std::vector<std::string> names;
-  for (const auto& row : table) names.emplace_back(row.name);
-  return names;
-}
-
-// The row of that name; an error when there is none.
-template <class Table>
-auto named(const Table& table, const char* option, const std::string& name, Diagnostics& diagnostics) {
-  const auto found =
-      std::find_if(table.begin(), table.end(), [&](const auto& row) { return name == row.name; });
-  if (found == table.end()) {
-    diagnostics.error("", say({"{0}: unknown value '{1}'", "{0}：无法识别的值“{1}”"}, option, name),
-                      did_you_mean_or_one_of(name, names_in(table)));
-  }
-  return found;
-}
-
 Form form_of(const CheckOptions& options, Diagnostics& diagnostics) {
   if (!options.form.empty()) {
-    const auto row = named(kForms, "--format", options.form, diagnostics);
+    const auto row = row_named(kForms, "--format", options.form, diagnostics);
     return row == kForms.end() ? Form::text : row->form;
   }
   for (const FormName& row : kForms) {
@@ -105,7 +85,7 @@ int run_check(const CheckOptions& options) {
   const Form form = form_of(options, diagnostics);
   Hint hint = Hint::none;
   if (!options.hint.empty()) {
-    const auto row = named(kHints, "--hint", options.hint, diagnostics);
+    const auto row = row_named(kHints, "--hint", options.hint, diagnostics);
     if (row != kHints.end()) hint = row->hint;
   }
   if (!presentation || diagnostics.has_errors()) return finish(options, diagnostics);

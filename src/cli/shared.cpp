@@ -66,23 +66,10 @@ constexpr std::array<DetailName, 4> kDetails{{{"summary", Detail::summary},
                                               {"full", Detail::full}}};
 
 template <class Table>
-std::vector<std::string> names_in(const Table& table) {
-  std::vector<std::string> names;
-  for (const auto& row : table) names.emplace_back(row.name);
-  return names;
-}
-
-template <class Table>
 std::string names_of(const Table& table) {
   std::string names;
   for (const auto& row : table) names += (names.empty() ? "" : " | ") + std::string(row.name);
   return names;
-}
-
-void bad_value(const std::string& option, const std::string& value, const std::vector<std::string>& allowed,
-               Diagnostics& diagnostics) {
-  diagnostics.error("", say({"{0}: unknown value '{1}'", "{0}：无法识别的值“{1}”"}, option, value),
-                    did_you_mean_or_one_of(value, allowed));
 }
 
 std::vector<std::string> split_list(const std::string& text) {
@@ -146,6 +133,12 @@ void check_steps(const std::vector<std::string>& steps, const Plan& plan, Diagno
 }
 
 }  // namespace
+
+void bad_value(const std::string& option, const std::string& value, const std::vector<std::string>& allowed,
+               Diagnostics& diagnostics) {
+  diagnostics.error("", say({"{0}: unknown value '{1}'", "{0}：无法识别的值“{1}”"}, option, value),
+                    did_you_mean_or_one_of(value, allowed));
+}
 
 void add_problem_options(CLI::App& app, SharedOptions& options, Language language) {
   app.add_option("FILE", options.file,
@@ -259,38 +252,23 @@ std::optional<Presentation> presentation_of(const SharedOptions& options, Diagno
   } else if (options.color != "auto") {
     bad_value("--color", options.color, {"auto", "always", "never"}, diagnostics);
   }
-  const auto detail = std::find_if(kDetails.begin(), kDetails.end(),
-                                   [&](const DetailName& d) { return options.detail == d.name; });
-  if (detail == kDetails.end()) {
-    bad_value("--detail", options.detail, names_in(kDetails), diagnostics);
-  } else {
-    p.detail = detail->detail;
-  }
+  const auto detail = row_named(kDetails, "--detail", options.detail, diagnostics);
+  if (detail != kDetails.end()) p.detail = detail->detail;
   if (options.checks && options.only_output) {
     diagnostics.error(
         "", say({"--checks and --only-output exclude each other", "--checks 与 --only-output 不能同时使用"}));
   }
   if (!options.arithmetic.empty()) {
-    const auto arithmetic = std::find_if(kFloatFormats.begin(), kFloatFormats.end(),
-                                         [&](const FloatFormat& f) { return options.arithmetic == f.name; });
-    if (arithmetic == kFloatFormats.end()) {
-      bad_value("--arithmetic", options.arithmetic, names_in(kFloatFormats), diagnostics);
-    } else {
-      p.arithmetic = &*arithmetic;
-    }
+    const auto arithmetic = row_named(kFloatFormats, "--arithmetic", options.arithmetic, diagnostics);
+    if (arithmetic != kFloatFormats.end()) p.arithmetic = &*arithmetic;
     if (options.exact) {
       diagnostics.error(
           "", say({"--arithmetic and --exact exclude each other", "--arithmetic 与 --exact 不能同时使用"}));
     }
   }
   if (!options.format.empty()) {
-    const auto format = std::find_if(kFormats.begin(), kFormats.end(),
-                                     [&](const FormatName& f) { return options.format == f.name; });
-    if (format == kFormats.end()) {
-      bad_value("--format", options.format, names_in(kFormats), diagnostics);
-    } else {
-      p.format = format->format;
-    }
+    const auto format = row_named(kFormats, "--format", options.format, diagnostics);
+    if (format != kFormats.end()) p.format = format->format;
   } else if (!options.has_own_forms) {
     for (const FormatName& f : kFormats) {
       if (options.output.ends_with(f.extension)) p.format = f.format;

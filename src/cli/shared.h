@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -86,6 +87,25 @@ std::string as_text(const Report& report, const SharedOptions& options, const Pr
 // Writes a report as text, to --output or standard output.
 void write_text(const Report& report, const SharedOptions& options, const Presentation& presentation,
                 const std::vector<std::string>& inputs, Diagnostics& diagnostics);
+
+// Of a table whose rows have a `name`: the names, and an error about a value that is none of them.
+template <class Table>
+std::vector<std::string> names_in(const Table& table) {
+  std::vector<std::string> names;
+  for (const auto& row : table) names.emplace_back(row.name);
+  return names;
+}
+void bad_value(const std::string& option, const std::string& value, const std::vector<std::string>& allowed,
+               Diagnostics& diagnostics);
+
+// The row of that name; the end of the table, with an error, when there is none.
+template <class Table>
+auto row_named(const Table& table, const char* option, const std::string& name, Diagnostics& diagnostics) {
+  const auto found =
+      std::find_if(table.begin(), table.end(), [&](const auto& row) { return name == row.name; });
+  if (found == table.end()) bad_value(option, name, names_in(table), diagnostics);
+  return found;
+}
 
 // A warning where digits were shown that could not be told from a tie, and no header says so.
 void warn_of_assumed_ties(const Trace& trace, Diagnostics& diagnostics);

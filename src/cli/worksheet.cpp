@@ -4,7 +4,6 @@
 
 #include <array>
 
-#include "base/suggest.h"
 #include "cli/shared.h"
 
 namespace qkv {
@@ -20,15 +19,14 @@ constexpr std::array<Form, 3> kForms{{{"text", ".qkv", worksheet_text},
                                       {"latex", ".tex", worksheet_latex}}};
 
 const Form* form_of(const SharedOptions& options, const std::string& name, Diagnostics& diagnostics) {
-  std::vector<std::string> names;
-  for (const Form& form : kForms) {
-    if (name.empty() ? options.output.ends_with(form.extension) : name == form.name) return &form;
-    names.emplace_back(form.name);
+  if (!name.empty()) {
+    const auto form = row_named(kForms, "--format", name, diagnostics);
+    return form == kForms.end() ? nullptr : &*form;
   }
-  if (name.empty()) return &kForms[0];
-  diagnostics.error("", say({"--format: unknown value '{0}'", "--format：无法识别的值“{0}”"}, name),
-                    did_you_mean_or_one_of(name, names));
-  return nullptr;
+  const auto guessed = std::find_if(kForms.begin(), kForms.end(), [&](const Form& form) {
+    return options.output.ends_with(form.extension);
+  });
+  return guessed == kForms.end() ? &kForms[0] : &*guessed;
 }
 
 struct WorksheetOptions : SharedOptions {
