@@ -4,9 +4,7 @@
 // interval can tell from values very near.  The kernels run on exact numbers as they run on
 // doubles, and two theorems say when such a number is a given fraction:
 //
-//   Algebraic   c1·√r1 + c2·√r2 + …      is 0 only if no term is left once equal roots are
-//               merged: roots of whole numbers without common square factors are linearly
-//               independent over the fractions (Besicovitch 1940);
+//   Algebraic   c1·√r1 + c2·√r2 + …      is 0 only if no term is left; see base/algebraic.h;
 //   Sum         a1·e^b1 + a2·e^b2 + …    is 0 only if no term is left once equal exponents are
 //               merged: exponentials of different algebraic numbers are linearly independent
 //               over the algebraic numbers (Lindemann and Weierstrass 1885);
@@ -21,8 +19,6 @@
 // This header is heavy; only the kernels and the runner include it.
 #pragma once
 
-#include <boost/multiprecision/gmp.hpp>
-
 #include <Eigen/Core>
 #include <memory>
 #include <optional>
@@ -30,43 +26,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/algebraic.h"
 #include "base/matrix.h"
 #include "base/number.h"
 
 namespace qkv {
-
-using Integer = boost::multiprecision::mpz_int;
-using Rational = boost::multiprecision::mpq_rational;
-
-class Algebraic {
- public:
-  struct Term {
-    Rational coefficient;  // not 0
-    Integer radicand;      // positive; 1 in the term that is a fraction
-    bool is_reduced;       // the radicand is certain to have no square factor
-  };
-
-  Algebraic() = default;  // 0
-  Algebraic(Rational value);
-  static Algebraic root(const Rational& of);  // of ≥ 0
-
-  bool is_zero() const { return terms_.empty(); }
-  bool is_rational() const { return terms_.empty() || (terms_.size() == 1 && terms_[0].radicand == 1); }
-  Rational rational() const { return terms_.empty() ? Rational(0) : terms_[0].coefficient; }
-  const std::vector<Term>& terms() const { return terms_; }
-  std::optional<Algebraic> inverse() const;  // nullopt for more than two terms, and for 0
-
-  friend Algebraic operator-(Algebraic a);
-  friend Algebraic operator+(const Algebraic& a, const Algebraic& b);
-  friend Algebraic operator-(const Algebraic& a, const Algebraic& b) { return a + -b; }
-  friend Algebraic operator*(const Algebraic& a, const Algebraic& b);
-  friend bool operator==(const Algebraic& a, const Algebraic& b);
-  friend int sign(const Algebraic& a);
-
- private:
-  void add(Term term);
-  std::vector<Term> terms_;
-};
 
 // Σ coefficient · e^exponent; no two exponents are equal, no coefficient is 0.
 struct Exponential {

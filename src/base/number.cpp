@@ -83,7 +83,8 @@ Said hint_for_word(std::string_view word) {
   return {};
 }
 
-// The double nearest to mantissa · 10^exponent: infinity where it is too large for one, 0 where it is too small.
+// The double nearest to mantissa · 10^exponent: infinity where it is too large for one, 0 where it is too
+// small.
 double nearest_double(std::string_view mantissa, long exponent) {
   // Not std::from_chars: libc++ has none for doubles.  Nothing here sets a locale, so the point is a point.
   return std::strtod(fmt::format("{}e{}", mantissa, exponent).c_str(), nullptr);
