@@ -95,6 +95,11 @@ int run_check(const CheckOptions& options) {
 
   const std::vector<std::string> files = sheets_in(options.answers, diagnostics);
   const bool is_class = files.size() != 1 || files.front() != options.answers;
+  if (hint != Hint::none && (is_class || form != Form::text)) {
+    diagnostics.error("", say({"--hint is for one sheet, as text: the other forms hold the answers",
+                               "--hint 只用于单份答卷的文本输出：其他形式含有答案"}));
+    return finish(options, diagnostics);
+  }
   std::vector<Marked> marked;
   std::vector<std::string> inputs = worked->input_files;
   for (const std::string& file : files) {
