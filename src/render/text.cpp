@@ -142,7 +142,7 @@ class TextRenderer {
       if (!labels.empty()) row += labels[i] + spaces(label_width - width(labels[i]));
       for (std::size_t j = 0; j < columns; ++j) {
         const TableCell& cell = table.rows[i][j];
-        const std::string shown = aligned(text(cell.text), widths[j], cell.role == CellRole::symbolic);
+        const std::string shown = aligned(text(cell.text), widths[j], stands_left(table, cell));
         row += std::string(kGap) + inked(shown, ink_of(cell.role));
       }
       line(std::move(row));
@@ -151,7 +151,10 @@ class TextRenderer {
   }
 
   static bool is_text(const Table& table, std::size_t column) {
-    return !table.rows.empty() && table.rows.front()[column].role == CellRole::symbolic;
+    return !table.rows.empty() && stands_left(table, table.rows.front()[column]);
+  }
+  static bool stands_left(const Table& table, const TableCell& cell) {
+    return cell.role == CellRole::symbolic || (table.holds_terms && cell.role != CellRole::sum);
   }
   static Ink ink_of(Tone tone) { return qkv::ink_of(tone); }
   static Ink ink_of(CellRole role) {

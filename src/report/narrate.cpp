@@ -217,6 +217,7 @@ class Narrator {
     const Node& node = plan_[id];
     Table table;
     table.id = node.id;
+    table.holds_terms = telling_.exact;
     if (!node.cols.empty()) {
       table.columns = node.cols;
     } else if (node.shown_cols() > 1) {

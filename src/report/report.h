@@ -47,6 +47,7 @@ struct Table {
   std::vector<std::string> columns;     // one a cell; empty: no heading line
   std::vector<std::string> row_labels;  // one a row; empty: rows have no names
   std::vector<std::vector<TableCell>> rows;
+  bool holds_terms = false;  // e / (1 + e) ≈ 0.73: no points that would stand below one another
 };
 
 // name = form = … = value, one cell a line.
