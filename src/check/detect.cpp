@@ -212,8 +212,8 @@ class Calculation {
     *s *= *c;
     if (problem_.softcap && choice_.cap == CapIs::problem) *s = kernels::soft_cap(*s, *problem_.softcap);
     if (const auto bias = given("bias")) *s += *bias;
-    if (problem_.alibi)
-      *s += kernels::distance_bias<double>({s->rows(), s->cols()}, *problem_.alibi, problem_.align);
+    if (!problem_.slopes.empty())
+      *s += kernels::distance_bias<double>({s->rows(), s->cols()}, problem_.slopes[0], problem_.align);
     const Params visible{.allowed = std::make_shared<const Mask>(*open)};
     *s = kernels::add_all<double>({*s}, visible);
     if (problem_.softcap && choice_.cap == CapIs::after_mask) *s = capped_with_mask(*s);
@@ -232,7 +232,7 @@ class Calculation {
 
   // Of each row; zeros where every key is hidden.
   Matrix softmax(const Matrix& s) const {
-    const Number* sink = problem_.sink_logit ? &*problem_.sink_logit : nullptr;
+    const Number* sink = problem_.sink_logits.empty() ? nullptr : &problem_.sink_logits[0];
     const Params visible{.allowed = std::make_shared<const Mask>(s.array() != -kInfinity)};
     const Matrix max = kernels::row_max(s, sink, visible);
     const Matrix e = kernels::exponential(kernels::shift(s, max, sink, visible), visible);

@@ -1,4 +1,4 @@
-// Scaled dot-product attention of one head, line by line, as the textbook has it:
+// Scaled dot-product attention, line by line, as the textbook has it:
 //
 //   Q = X·W_Q   K = X·W_K   V = X·W_V
 //   scores  = Q·Kᵀ
@@ -9,6 +9,9 @@
 //
 // The calculation may be entered at any of these lines.  A line that the problem does not
 // have is absent: no mask, no `M` and no `masked`.
+//
+// With several heads Q, K and V are cut into heads, the lines from scores to output run once a
+// head, under the prefix h1. h2. …, and the outputs are joined side by side before W_O.
 
 #include <algorithm>
 #include <limits>
@@ -76,19 +79,29 @@ class Attention {
   explicit Attention(const Problem& problem) : problem_(problem) { visible_.allowed = problem.allowed; }
 
   Plan plan() {
+    Head head;
     if (problem_.entry == Entry::x || problem_.entry == Entry::qkv) {
-      queries();
-      keys();
+      head.q = queries();
+      head.k = keys();
       values();
     }
-    const NodeId weights = problem_.entry == Entry::weights ? given_table("weights", ops::given_weights, true)
-                                                            : softmax(scores());
-    const NodeId v = values();
-    output(weights, v);
+    if (problem_.heads > 1) {
+      several_heads();
+    } else {
+      const NodeId weights = weights_of(head);
+      project_output(read(weights, values()), "Y");
+    }
     return builder_.take();
   }
 
  private:
+  // What one head looks for, and in what.
+  struct Head {
+    std::size_t index = 0;
+    NodeId q = 0;
+    NodeId k = 0;
+  };
+
   // ---- Q, K, V ----
 
   NodeId given_matrix(const std::string& name, const Op& op, const std::vector<std::string>& rows) {
@@ -96,11 +109,24 @@ class Attention {
     return builder_.given(name, op, given.shape(), given.cells, {.rows = rows});
   }
 
+  // What all heads share is made once, whoever needs it first.
+  template <class Make>
+  NodeId shared(const std::string& name, Make make) {
+    if (const auto made = find(name)) return *made;
+    const std::string prefix = builder_.prefix();
+    builder_.name_under("");
+    const NodeId made = make();
+    builder_.name_under(prefix);
+    return made_[name] = made;
+  }
+
   NodeId parameter(const std::string& name) {
-    const Given& given = problem_[name];
-    const bool is_cut_out = problem_.has("W_QKV") && (name == "W_Q" || name == "W_K" || name == "W_V");
-    return builder_.given(name, is_cut_out ? ops::fused_part : ops::parameter, given.shape(), given.cells,
-                          {.role = Role::given});
+    return shared(name, [&] {
+      const Given& given = problem_[name];
+      const bool is_cut_out = problem_.has("W_QKV") && (name == "W_Q" || name == "W_K" || name == "W_V");
+      return builder_.given(name, is_cut_out ? ops::fused_part : ops::parameter, given.shape(), given.cells,
+                            {.role = Role::given});
+    });
   }
 
   // X or X_kv, added to the plan where it is first needed.
@@ -193,17 +219,17 @@ class Attention {
     return builder_.given(name, op, given.shape(), given.cells, std::move(traits));
   }
 
-  NodeId scores() {
+  NodeId scores(const Head& head) {
     note_given_infinities();
     switch (problem_.entry) {
       case Entry::masked:
         return tempered(given_table("masked", ops::given_masked));
       case Entry::scaled:
-        return tempered(masked(capped(given_table("scaled", ops::given_scaled))));
+        return tempered(masked(head, capped(given_table("scaled", ops::given_scaled))));
       case Entry::scores:
-        return tempered(masked(capped(scaled(given_table("scores", ops::given_scores)))));
+        return tempered(masked(head, capped(scaled(given_table("scores", ops::given_scores)))));
       default:
-        return tempered(masked(capped(scaled(raw_scores()))));
+        return tempered(masked(head, capped(scaled(raw_scores(head)))));
     }
   }
 
@@ -222,9 +248,8 @@ class Attention {
     if (!open.all()) open_in_table_ = std::make_shared<const Mask>(std::move(open));
   }
 
-  NodeId raw_scores() {
-    const NodeId q = queries();
-    const NodeId k = keys();
+  NodeId raw_scores(const Head& head) {
+    const auto [index, q, k] = head;
     NodeTraits traits = queries_by_keys();
     switch (problem_.score) {
       case ScoreKind::dot: {
@@ -275,30 +300,34 @@ class Attention {
                          {.numbers = {*problem_.softcap}, .allowed = open_in_table_}, queries_by_keys());
   }
 
-  NodeId masked(NodeId scores) {
+  NodeId masked(const Head& head, NodeId scores) {
     std::vector<NodeId> terms{scores};
-    const bool has_bias = problem_.has("bias") || problem_.alibi.has_value();
-    if (has_bias) terms.push_back(bias());
-    if (problem_.mask) terms.push_back(mask_matrix());
+    const bool has_bias = problem_.has("bias") || !problem_.slopes.empty();
+    if (has_bias) terms.push_back(bias(head));
+    if (problem_.mask) terms.push_back(shared("M", [&] { return mask_matrix(); }));
     if (terms.size() == 1) return scores;
     const Op& op = !has_bias ? ops::add_mask : (problem_.mask ? ops::add_bias_and_mask : ops::add_bias);
     return builder_.step("masked", op, std::move(terms), visible_, queries_by_keys());
   }
 
-  NodeId bias() {
-    if (!problem_.alibi) {
-      return builder_.given("bias", ops::given_bias, problem_["bias"].shape(), problem_["bias"].cells,
-                            queries_by_keys());
+  NodeId bias(const Head& head) {
+    if (problem_.slopes.empty()) {
+      return shared("bias", [&] {
+        return builder_.given("bias", ops::given_bias, problem_["bias"].shape(), problem_["bias"].cells,
+                              queries_by_keys());
+      });
     }
     const Params params{
-        .numbers = {*problem_.alibi},
+        .numbers = {problem_.slopes[head.index]},
         .align = problem_.align,
         .shape = {static_cast<Index>(problem_.tokens.size()), static_cast<Index>(problem_.kv_tokens.size())}};
     if (!problem_.has("bias")) return builder_.step("bias", ops::alibi, {}, params, queries_by_keys());
     NodeTraits traits = queries_by_keys();
     traits.role = Role::given;
-    const NodeId given = builder_.given("[bias]", ops::parameter, problem_["bias"].shape(),
-                                        problem_["bias"].cells, std::move(traits));
+    const NodeId given = shared("[bias]", [&] {
+      return builder_.given("[bias]", ops::parameter, problem_["bias"].shape(), problem_["bias"].cells,
+                            std::move(traits));
+    });
     return builder_.step("bias", ops::alibi_and_bias, {given}, params, queries_by_keys());
   }
 
@@ -322,12 +351,17 @@ class Attention {
 
   // ---- softmax and read ----
 
-  NodeId softmax(NodeId scores) {
+  NodeId weights_of(const Head& head) {
+    if (problem_.entry == Entry::weights) return given_table("weights", ops::given_weights, true);
+    return softmax(head, scores(head));
+  }
+
+  NodeId softmax(const Head& head, NodeId scores) {
     Params params = visible_;
     params.empty_row_is_nan = problem_.empty_row == EmptyRow::nan;
-    const bool has_sink = problem_.sink_logit.has_value();
+    const bool has_sink = !problem_.sink_logits.empty();
     Params with_sink = params;
-    if (has_sink) with_sink.numbers.push_back(*problem_.sink_logit);
+    if (has_sink) with_sink.numbers.push_back(problem_.sink_logits[head.index]);
     const NodeTraits table = queries_by_keys(Level::full);
     const NodeTraits column{.level = Level::full, .rows = problem_.tokens};
 
@@ -353,11 +387,11 @@ class Attention {
     return result;
   }
 
-  void output(NodeId weights, NodeId v) {
+  NodeId read(NodeId weights, NodeId v) {
     Params params = visible_;
     params.empty_row_is_nan = problem_.empty_row == EmptyRow::nan;
     const std::vector<std::string> basis = builder_[v].basis;
-    NodeTraits traits{.rows = problem_.tokens, .basis = basis};
+    const NodeTraits traits{.rows = problem_.tokens, .basis = basis};
     const bool is_hard = problem_.read == ReadKind::hard;
     const NodeId read =
         builder_.step("output", is_hard ? ops::hard_read : ops::weighted_sum, {weights, v}, params, traits);
@@ -366,17 +400,108 @@ class Attention {
       beside.role = Role::aside;
       builder_.step("soft.output", ops::soft_read_beside, {weights, v}, params, std::move(beside));
     }
-    if (!problem_.has("W_O")) return;
-    const Params symbols{.basis = basis.empty() ? 1 : static_cast<Index>(basis.size())};
-    project("Y", read, "W_O", "b_O", symbols, traits,
-            {ops::project_output, ops::project_output_biased, ops::linear_output, ops::linear_output_biased});
+    return read;
+  }
+
+  // The last line, where the problem has it; else what was read.
+  NodeId project_output(NodeId read, const std::string& name, Role role = Role::step) {
+    if (!problem_.has("W_O")) return read;
+    const std::vector<std::string> basis = builder_[read].basis;
+    return project(
+        name, read, "W_O", "b_O", symbols_in(read), {.role = role, .rows = problem_.tokens, .basis = basis},
+        {ops::project_output, ops::project_output_biased, ops::linear_output, ops::linear_output_biased});
+  }
+
+  // ---- several heads ----
+
+  Params symbols_in(NodeId matrix) const {
+    const std::vector<std::string>& basis = builder_[matrix].basis;
+    return {.basis = basis.empty() ? 1 : static_cast<Index>(basis.size())};
+  }
+
+  // Part `index` of `count` equal parts of the columns.
+  NodeId part_of(const std::string& name, NodeId wide, const Op& op, Index index, Index count) {
+    const Node& node = builder_[wide];
+    const Index width = node.shown_cols() / count;
+    Params params = symbols_in(wide);
+    params.numbers = {whole_number(index * width + 1), whole_number((index + 1) * width)};
+    return builder_.step(name, op, {wide}, std::move(params), {.rows = node.rows, .basis = node.basis});
+  }
+
+  void several_heads() {
+    const Index group = problem_.heads / problem_.kv_heads;
+    if (group > 1) kv_map();
+    std::vector<NodeId> outputs;  // as they are joined
+    std::vector<NodeId> all;      // with the dropped ones
+    NodeId k = 0;
+    NodeId v = 0;
+    for (Index h = 0; h < problem_.heads; ++h) {
+      const std::string prefix = "h" + std::to_string(h + 1) + ".";
+      builder_.name_under(prefix);
+      Head head{.index = static_cast<std::size_t>(h)};
+      head.q = part_of("Q", queries(), ops::head_q, h, problem_.heads);
+      builder_.step("Q.view", ops::head_view, {queries()},
+                    {.numbers = {whole_number(h + 1), whole_number(problem_.heads)}},
+                    {.level = Level::full, .role = Role::aside});
+      if (h % group == 0) {
+        // Shared keys belong to their group, not to its first head.
+        if (group > 1) builder_.name_under("g" + std::to_string(h / group + 1) + ".");
+        k = part_of("K", keys(), ops::head_k, h / group, problem_.kv_heads);
+        v = part_of("V", values(), ops::head_v, h / group, problem_.kv_heads);
+        builder_.name_under(prefix);
+      }
+      head.k = k;
+      const NodeId output = read(weights_of(head), v);
+      all.push_back(output);
+      outputs.push_back(is_dropped(head)
+                            ? builder_.step("dropped", ops::drop_head, {output}, {},
+                                            {.rows = problem_.tokens, .basis = builder_[v].basis})
+                            : output);
+    }
+    builder_.name_under("");
+    join_heads(outputs, all);
+  }
+
+  bool is_dropped(const Head& head) const {
+    return !problem_.is_dropped.empty() && problem_.is_dropped[head.index];
+  }
+
+  void kv_map() {
+    std::vector<Number> map;
+    std::vector<std::string> heads;
+    for (Index h = 0; h < problem_.heads; ++h) {
+      map.push_back(whole_number(h / (problem_.heads / problem_.kv_heads) + 1));
+      heads.push_back("h" + std::to_string(h + 1));
+    }
+    builder_.given("kv_map", ops::kv_map, {1, problem_.heads}, std::move(map),
+                   {.role = Role::given, .cols = std::move(heads)});
+  }
+
+  void join_heads(const std::vector<NodeId>& outputs, const std::vector<NodeId>& all) {
+    const NodeTraits traits{.rows = problem_.tokens, .basis = builder_[outputs[0]].basis};
+    NodeTraits beside = traits;
+    beside.role = Role::aside;
+    const NodeId concat = builder_.step("concat", ops::concat, outputs, {}, traits);
+    NodeTraits unlabelled = beside;
+    unlabelled.level = Level::full;
+    unlabelled.rows.clear();
+    builder_.step("concat.view", ops::concat_view, outputs, symbols_in(outputs[0]), std::move(unlabelled));
+    const NodeId y = project_output(concat, "Y");
+    if (outputs == all) return;
+    builder_.name_under("whole.");
+    NodeId whole = builder_.step("concat", ops::concat, all, {}, beside);
+    whole = project_output(whole, "Y", Role::aside);
+    builder_.name_under("");
+    if (builder_[y].is_symbolic()) return;
+    builder_.step("distance", ops::row_distance, {y, whole}, {},
+                  {.role = Role::aside, .rows = problem_.tokens});
   }
 
   const Problem& problem_;
   Builder builder_;
   std::shared_ptr<const Mask> open_in_table_;  // null: no −∞ in a given table of scores
   Params visible_;                             // which keys each query may look at
-  std::map<std::string, NodeId> made_;         // matrices that already stand in the plan
+  std::map<std::string, NodeId> made_;  // matrices that already stand in the plan, of all heads together
 };
 
 }  // namespace

@@ -47,6 +47,14 @@ extern const Op softmax, softmax_sink;
 // What the formula says before the maximum is subtracted, for comparison.
 extern const Op naive_exponential, naive_sum, naive_sum_sink;
 
+// Several heads (ops/heads.cpp).
+extern const Op head_q, head_k, head_v;  // numbers: first and last column, counted from 1
+extern const Op head_view;               // numbers: head, counted from 1, and how many there are
+extern const Op kv_map;                  // for each head the KV head it reads, counted from 1
+extern const Op drop_head;
+extern const Op concat, concat_view;  // any number of inputs
+extern const Op row_distance;
+
 // Every op, for tests and tables.
 std::span<const Op* const> all();
 

@@ -7,6 +7,7 @@
 
 #include "base/display_width.h"
 #include "problem/origin.h"
+#include "problem/steps.h"
 
 namespace qkv {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "input/matrix_text.h"
 #include "problem/origin.h"
+#include "problem/steps.h"
 
 namespace qkv {
 namespace {
@@ -31,6 +32,8 @@ class ShapeFitter {
 
  private:
   bool is_linear() const { return draft_.settings.layout == Layout::linear; }
+  Index heads() const { return draft_.settings.heads; }
+  Index kv_heads() const { return draft_.settings.kv_heads.value_or(heads()); }
 
   void error(const Place& place, Said message, Said hint = {}) {
     report(Severity::error, place, std::move(message), std::move(hint), diagnostics_);
@@ -50,25 +53,36 @@ class ShapeFitter {
   // ---- projections ----
 
   // The fused matrix is W_Q, W_K and W_V side by side or, as nn.Linear stores it, on top of
-  // each other.  Its width is d_k + d_k + d_v; without the setting d_k all three are equal.
+  // each other.  Its width is d_k + d_k + d_v, each times its heads; without the setting d_k all
+  // heads are equally wide.
   void split_fused() {
     const DraftMatrix* fused = draft_.find("W_QKV");
     if (!fused) return;
     const Given& given = fused->given;
     const auto& d_k_setting = draft_.settings.d_k;
     const Index width = is_linear() ? given.rows : given.cols;
-    const Index d_k = d_k_setting ? static_cast<Index>(d_k_setting->value) : width / 3;
-    const bool is_divided = d_k_setting ? width > 2 * d_k : width % 3 == 0;
+    const Index all_heads = heads() + 2 * kv_heads();
+    const Index d_k = d_k_setting ? static_cast<Index>(d_k_setting->value) : width / all_heads;
+    const Index q_width = d_k * heads();
+    const Index k_width = d_k * kv_heads();
+    const bool is_divided = d_k_setting ? width > q_width + k_width : width % all_heads == 0;
     if (fused->has_shape && !is_divided) {
+      const Said unit = is_linear() ? Said{"rows", "行"} : Said{"columns", "列"};
       error(fused->place(),
-            say({"W_QKV has {0} {1}, which are not d_k + d_k + d_v",
-                 "W_QKV 有 {0} {1}，不能分成 d_k + d_k + d_v"},
-                width, is_linear() ? Said{"rows", "行"} : Said{"columns", "列"}),
-            say({"without the setting d_k three equal parts are expected", "没有设置 d_k 时，按三等分处理"}));
+            heads() == 1 ? say({"W_QKV has {0} {1}, which are not d_k + d_k + d_v",
+                                "W_QKV 有 {0} {1}，不能分成 d_k + d_k + d_v"},
+                               width, unit)
+                         : say({"W_QKV has {0} {1}, which are not {2}·d_k + {3}·d_k + {3}·d_v",
+                                "W_QKV 有 {0} {1}，不能分成 {2}·d_k + {3}·d_k + {3}·d_v"},
+                               width, unit, heads(), kv_heads()),
+            heads() == 1 ? say({"without the setting d_k three equal parts are expected",
+                                "没有设置 d_k 时，按三等分处理"})
+                         : say({"without the setting d_k all heads are equally wide",
+                                "没有设置 d_k 时，各个头的宽度相同"}));
     }
     const bool is_known = fused->has_shape && is_divided;
     const std::array<std::pair<std::string_view, Index>, 3> parts{
-        {{"W_Q", d_k}, {"W_K", d_k}, {"W_V", width - 2 * d_k}}};
+        {{"W_Q", q_width}, {"W_K", k_width}, {"W_V", width - q_width - k_width}}};
     Index begin = 0;
     for (const auto& [name, size] : parts) {
       DraftMatrix part;
@@ -175,7 +189,14 @@ class ShapeFitter {
     const auto k = roles_.k.shape;
     if (q) roles_.queries = q->rows;
     if (k) roles_.keys = k->rows;
-    if (q && k && draft_.settings.score == ScoreKind::dot && q->cols != k->cols) {
+    if (!divides("Q", q, heads(), "heads") || !divides("K", k, kv_heads(), "kv_heads")) return;
+    if (q && k && heads() > 1 && q->cols / heads() != k->cols / kv_heads()) {
+      error(say({"each of {2} heads of Q is {0} wide, each of {3} heads of K {1}: a dot product needs equal "
+                 "widths (d_k)",
+                 "Q 分成 {2} 个头，每个宽 {0}；K 分成 {3} 个头，每个宽 {1}：点积要求两者宽度相同（d_k）"},
+                q->cols / heads(), k->cols / kv_heads(), heads(), kv_heads()),
+            origins_of("Q", "K"));
+    } else if (q && k && heads() == 1 && draft_.settings.score == ScoreKind::dot && q->cols != k->cols) {
       error(say({"Q is {0} but K is {1}: a dot product needs equal widths (d_k)",
                  "Q 是 {0}，而 K 是 {1}：点积要求两者宽度相同（d_k）"},
                 size_text(*q), size_text(*k)),
@@ -183,8 +204,24 @@ class ShapeFitter {
     }
   }
 
+  bool divides(const char* name, const std::optional<Shape>& shape, Index parts, const char* key) {
+    if (!shape || shape->cols % parts == 0) return true;
+    const Settings::Given* given = draft_.settings.find(key);
+    error((given ? given : draft_.settings.find("heads"))->value_place,
+          say({"the {1} columns of {0} cannot be cut into {2} heads", "{0} 的 {1} 列不能等分成 {2} 个头"},
+              name, shape->cols, parts),
+          say({"{0} comes from {1}", "{0} 来自{1}"}, name, origin(draft_, roles_, name)));
+    return false;
+  }
+
   void fit_values() {
     const auto v = roles_.v.shape;
+    if (!divides("V", v, kv_heads(), "kv_heads")) return;
+    if (heads() > 1 && roles_.v.from == Role::From::nothing && roles_.is_settled) {
+      error(draft_.settings.find("heads")->place,
+            say({"several heads need [V]: symbols in its place cannot be cut into heads",
+                 "多个头需要 [V]：代替它的符号不能切分"}));
+    }
     if (!v || !roles_.keys || v->rows == *roles_.keys) return;
     if (roles_.computes_scores()) {
       error(say({"K is {0} but V is {1}: every key needs one value, so equal numbers of rows",
@@ -294,7 +331,7 @@ class ShapeFitter {
     fit_projection_bias("b_O", "W_O", w.cols);
     const bool is_symbolic = roles_.v.from == Role::From::nothing;
     if (!is_symbolic && !roles_.v.shape) return;
-    const Index width = is_symbolic ? 1 : roles_.v.shape->cols;
+    const Index width = is_symbolic ? 1 : roles_.v.shape->cols / kv_heads() * heads();
     if (w.rows == width) return;
     const Said from = is_symbolic ? say({"V is not given, so each of its rows is one symbol",
                                          "没有给出 V，所以它的每一行是一个符号"})
@@ -314,7 +351,8 @@ class ShapeFitter {
     }
     if (roles_.queries && roles_.keys) steps.push_back({"scores", {*roles_.queries, *roles_.keys}});
     if (roles_.queries && roles_.v.shape) {
-      steps.push_back({"output", {*roles_.queries, roles_.v.shape->cols}});
+      steps.push_back({heads() > 1 ? "concat" : "output",
+                       {*roles_.queries, roles_.v.shape->cols / kv_heads() * heads()}});
     }
     if (const auto stored = given_shape("W_O"); stored && roles_.queries) {
       steps.push_back({"Y", {*roles_.queries, as_columns(draft_.settings, *stored).cols}});
@@ -345,7 +383,5 @@ Shape as_columns(const Settings& settings, Shape stored) {
   if (settings.layout == Layout::linear) return {stored.cols, stored.rows};
   return stored;
 }
-
-std::string size_text(Shape shape) { return fmt::format("{}×{}", shape.rows, shape.cols); }
 
 }  // namespace qkv
