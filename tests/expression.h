@@ -7,7 +7,7 @@
 //   signed   = ["-"] power
 //   power    = "e^(" sum ")" | "tanh(" sum ")" | "cos(" sum ")" | "sin(" sum ")" | "sqrt(" sum ")"
 //            | "√" atom | atom [ "²" ]
-//   atom     = "(" sum ")" | "|" sum "|" | "max(" sum { "," sum } ")"
+//   atom     = "(" sum ")" [ "^(" sum ")" ] | "|" sum "|" | "max(" sum { "," sum } ")"
 //            | "argmax(" sum "→" sum { "," sum "→" sum } ")" | "∞" | "nan" | decimal [ "%" ]
 //
 // "−" is read as "-".  argmax gives what the arrow points at, behind the largest; the first of equals.
@@ -102,7 +102,10 @@ class ExpressionReader {
   }
 
   long double atom() {
-    if (take("(")) return closed();
+    if (take("(")) {
+      const long double value = closed();
+      return take("^(") ? std::pow(value, closed()) : value;
+    }
     if (take("|")) {
       const long double value = sum();
       need("|");

@@ -91,6 +91,16 @@ std::vector<Subject> subjects() {
       {.op = &head_v, .inputs = {kQ}, .numbers = {"2", "2"}, .takes_symbols = true},
       {&head_view, {{kQueries, 4}}, {"2", "2"}},
       {&drop_head, {kQ}},
+      {&turning_angles, {kColumn}, {"10000", "4"}},
+      {&turning_angles, {kColumn}, {"500/3", "6"}},
+      {&ops::sinusoids, {{kQueries, 2}}, {"10000", "3"}},
+      {&rotate_half_q, {kQ, {kQueries, 1}}},
+      {&rotate_half_k, {{kQueries, 4}, {kQueries, 2}}},
+      {&rotate_interleaved_q, {kQ, {kQueries, 1}}},
+      {&rotate_interleaved_k, {{kQueries, 4}, {kQueries, 2}}},
+      {&add_positions, {kQ, kQ}},
+      {&append_keys, {kQ, kK}},
+      {&append_values, {kV, kV}},
       {&concat, {kQ, kQ, kQ}},
       {&concat_view, {kQ, kQ}},
       {&ops::row_distance, {kQ, kQ}},
@@ -253,9 +263,10 @@ ExactMatrix exacts_of(const Instance& instance) {
 
 // e^x of what holds exponentials itself.
 bool leaves_the_exact_values(const Op& op) {
-  return op.name == std::string_view("additive_scores") ||
-         op.name == std::string_view("additive_scores_biased") ||
-         op.name == std::string_view("concat_scores");
+  static const std::set<std::string_view> leaving{
+      "additive_scores", "additive_scores_biased", "concat_scores", "angles", "sinusoids",
+      "rotate_half",     "rotate_interleaved"};
+  return leaving.contains(op.name);
 }
 
 bool lies_near(const Exact& x, double computed) {
@@ -398,8 +409,9 @@ TEST_CASE("ops of one name share their formula, and only the known families shar
     if (n > 1) families += fmt::format("{} {}, ", name, n);
   }
   CHECK(families ==
-        "given 9, head 3, linear 4, linear_biased 4, parameter 2, project 4, project_biased 4, same 3, "
-        "weighted_sum 2, ");
+        "append 2, given 9, head 3, linear 4, linear_biased 4, parameter 3, past 2, project 4, "
+        "project_biased 4, "
+        "rotate_half 2, rotate_interleaved 2, same 3, weighted_sum 2, ");
 }
 
 TEST_CASE("the shape rule of every op gives the shape of its result") {

@@ -123,9 +123,34 @@ Problem heads_problem() {
   return p;
 }
 
+// A cache of one token, and rotations.
+Problem cached_problem(Rope::Pairs pairs) {
+  Problem p = problem_at(Entry::qkv, {{"Q", filled_rows(2, 4)},
+                                      {"K", filled_rows(2, 4)},
+                                      {"V", filled_rows(2, 1)},
+                                      {"past_K", filled_rows(1, 4)},
+                                      {"past_V", filled_rows(1, 1)}});
+  p.kv_tokens = labels("k", 3);
+  p.rope = {pairs, whole_number(10000), 4};
+  p.positions = {1, 2};
+  p.kv_positions = {1, 2};
+  return p;
+}
+
+Problem sinusoidal_problem() {
+  Problem p = problem_at(Entry::x, projections(Layout::columns));
+  p.adds_sinusoids = true;
+  p.positions = {0, 1};
+  p.kv_positions = {0, 1, 2};
+  return p;
+}
+
 std::vector<Problem> all_problems() {
   return {plain_problem(),
           heads_problem(),
+          cached_problem(Rope::Pairs::half),
+          cached_problem(Rope::Pairs::interleaved),
+          sinusoidal_problem(),
           rich_problem(),
           linear_problem(),
           linear_biased_problem(),

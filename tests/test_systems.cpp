@@ -36,8 +36,19 @@ void check_step(const Trace& trace, const std::string& id, const Json& expected)
   CHECK(apart(value(trace, id), matrix_of(expected), kTolerance) == "");
 }
 
+std::string settings_of_rope(const Json& rope) {
+  std::string text = "rope = " + rope["style"].get<std::string>() + "\n";
+  if (rope.contains("base")) text += "rope_base = " + rope["base"].get<std::string>() + "\n";
+  if (rope.contains("dims") && !rope["dims"].is_null())
+    text += "rope_dims = " + rope["dims"].get<std::string>() + "\n";
+  if (rope.contains("positions")) text += "positions =" + numbers_of(rope["positions"]) + "\n";
+  return text;
+}
+
 std::string settings_of_heads(const Json& params) {
-  std::string text = "heads = " + params["n_heads"].get<std::string>() + "\n";
+  std::string text;
+  if (params.contains("n_heads")) text += "heads = " + params["n_heads"].get<std::string>() + "\n";
+  if (params.contains("rope")) text += settings_of_rope(params["rope"]);
   if (params.contains("n_kv_heads")) text += "kv_heads = " + params["n_kv_heads"].get<std::string>() + "\n";
   if (params.value("causal", false)) text += "mask = causal\n";
   if (params.contains("alibi_slopes")) text += "alibi =" + numbers_of(params["alibi_slopes"]) + "\n";
@@ -48,13 +59,16 @@ std::string settings_of_heads(const Json& params) {
 int check_heads(const Json& c, const Trace& trace) {
   const Json& expected = c["expected"];
   int compared = 0;
+  const bool is_one = expected["heads"].size() == 1;
   for (const char* id : {"Q", "K", "V", "concat"}) {
-    check_step(trace, id, expected[id]);
+    check_step(trace, is_one && id == std::string("concat") ? "output" : id, expected[id]);
     ++compared;
   }
   check_step(trace, trace.plan()[trace.plan().last_step()].id, expected["output"]);
   for (const Json& head : expected["heads"]) {
-    const std::string prefix = "h" + std::to_string(std::stol(head["head"].get<std::string>()) + 1) + ".";
+    const std::string prefix =
+        is_one ? "" : "h" + std::to_string(std::stol(head["head"].get<std::string>()) + 1) + ".";
+    if (head.contains("Q_rot")) check_step(trace, prefix + "Q.rotated", head["Q_rot"]);
     for (const auto& [key, json] : head.items()) {
       const auto step = kStepOf.find(key);
       if (step == kStepOf.end()) continue;
@@ -70,11 +84,24 @@ int check_heads(const Json& c, const Trace& trace) {
 }  // namespace
 
 TEST_CASE("several heads, also sharing keys and values: every step of the vectors") {
-  for (const char* id : {"mha_2", "mha_alibi", "gqa_4_2", "gqa_6_3"}) {
+  for (const char* id :
+       {"mha_2", "mha_alibi", "gqa_4_2", "gqa_6_3", "gqa_6_2_rope", "rope_attn_half", "rope_attn_shift"}) {
     INFO("vector ", std::string(id));
     const Json c = case_named(id);
     const Problem p = problem(settings_of_heads(c["params"]) + sections_of(c));
     CHECK(check_heads(c, traced(p)) >= 4 + 7 * static_cast<int>(c["expected"]["heads"].size()));
+  }
+}
+
+TEST_CASE("rotations: angles and turned rows of the vectors") {
+  for (const char* id : {"rope_half", "rope_inter", "rope_partial_inter"}) {
+    INFO("vector ", std::string(id));
+    const Json c = case_named(id);
+    const std::string x = section_text("X", c["inputs"]["X"]);
+    const Trace trace = traced(problem(settings_of_rope(c["params"]) + "Q = X\nK = X\nV = X\n" + x));
+    check_step(trace, "angles", c["expected"]["angles"]);
+    check_step(trace, "Q.rotated", c["expected"]["output"]);
+    check_step(trace, "K.rotated", c["expected"]["output"]);
   }
 }
 

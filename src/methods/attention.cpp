@@ -24,6 +24,8 @@
 namespace qkv {
 namespace {
 
+constexpr long kSinusoidBase = 10000;  // Vaswani et al. 2017, section 3.5
+
 struct ProjectionOps {
   const Op& plain;
   const Op& biased;
@@ -88,8 +90,13 @@ class Attention {
     if (problem_.heads > 1) {
       several_heads();
     } else {
+      if (problem_.entry == Entry::x || problem_.entry == Entry::qkv) {
+        head.q = rotated_queries(head.q);
+        head.k = after_past("K", rotated_keys(head.k), 0, 1);
+        head.v = after_past("V", values(), 0, 1);
+      }
       const NodeId weights = weights_of(head);
-      project_output(read(weights, values()), "Y");
+      project_output(read(weights, head.v ? *head.v : values()), "Y");
     }
     return builder_.take();
   }
@@ -100,6 +107,7 @@ class Attention {
     std::size_t index = 0;
     NodeId q = 0;
     NodeId k = 0;
+    std::optional<NodeId> v = std::nullopt;  // of a table of scores it is given later
   };
 
   // ---- Q, K, V ----
@@ -129,10 +137,44 @@ class Attention {
     });
   }
 
-  // X or X_kv, added to the plan where it is first needed.
+  // X or X_kv with its positions, added to the plan where it is first needed.
   NodeId tokens_matrix(const std::string& name) {
     if (const auto found = find(name)) return *found;
-    return given_matrix(name, ops::given_tokens, name == "X" ? problem_.tokens : problem_.kv_tokens);
+    const bool is_x = name == "X";
+    const NodeId x = given_matrix(name, ops::given_tokens, is_x ? problem_.tokens : new_keys());
+    const NodeTraits traits{.rows = builder_[x].rows};
+    if (is_x && problem_.has("P")) {
+      const Given& given = problem_["P"];
+      const NodeId p = builder_.given("P", ops::learned_positions, given.shape(), given.cells,
+                                      {.role = Role::given, .rows = traits.rows});
+      return builder_.step("X.positioned", ops::add_positions, {x, p}, {}, traits);
+    }
+    if (!problem_.adds_sinusoids) return x;
+    const Index width = builder_[x].shape.cols;
+    NodeTraits table{.role = Role::given, .rows = traits.rows};
+    const Params params{.numbers = {whole_number(kSinusoidBase), whole_number(width)}};
+    const NodeId angles =
+        angles_of(name + ".", is_x ? problem_.positions : problem_.kv_positions, params, table);
+    const NodeId p = builder_.step(name + ".P", ops::sinusoids, {angles}, params, table);
+    return builder_.step(name + ".positioned", ops::add_positions, {x, p}, {}, traits);
+  }
+
+  // The labels of the keys that are not cached.
+  std::vector<std::string> new_keys() const {
+    const std::vector<std::string>& all = problem_.kv_tokens;
+    const Index cached = problem_.has("past_K") ? problem_["past_K"].rows : 0;
+    return {all.begin() + cached, all.end()};
+  }
+
+  NodeId angles_of(const std::string& name, const std::vector<long>& positions, const Params& params,
+                   NodeTraits traits) {
+    std::vector<Number> places;
+    for (const long position : positions) places.push_back(whole_number(position));
+    traits.role = Role::given;
+    const Shape column{static_cast<Index>(places.size()), 1};
+    const NodeId place =
+        builder_.given(name + "positions", ops::positions, column, std::move(places), traits);
+    return builder_.step(name + "angles", ops::turning_angles, {place}, params, traits);
   }
 
   std::optional<NodeId> find(const std::string& name) const {
@@ -184,7 +226,7 @@ class Attention {
                         {ops::project_q, ops::project_q_biased, ops::linear_q, ops::linear_q_biased}});
   }
   NodeId keys() {
-    return role_matrix("K", keys_come_from(), problem_.kv_tokens,
+    return role_matrix("K", keys_come_from(), new_keys(),
                        {ops::given_k,
                         ops::same_k,
                         {ops::project_k, ops::project_k_biased, ops::linear_k, ops::linear_k_biased}});
@@ -193,7 +235,7 @@ class Attention {
   NodeId values() {
     if (const auto made = find("V")) return *made;
     if (problem_.same_as.contains("V") || !problem_.has("V")) {
-      return role_matrix("V", keys_come_from(), problem_.kv_tokens,
+      return role_matrix("V", keys_come_from(), new_keys(),
                          {ops::given_v,
                           ops::same_v,
                           {ops::project_v, ops::project_v_biased, ops::linear_v, ops::linear_v_biased}});
@@ -203,7 +245,51 @@ class Attention {
     const Index width = v.basis.empty() ? 1 : static_cast<Index>(v.basis.size());
     return made_["V"] =
                builder_.given("V", ops::given_v, {given.rows, given.cols * width}, std::move(v.values),
-                              {.rows = problem_.kv_tokens, .basis = std::move(v.basis)});
+                              {.rows = new_keys(), .basis = std::move(v.basis)});
+  }
+
+  // ---- positions and the cache ----
+
+  // Queries and keys turned by where they stand.
+  NodeId rotated_queries(NodeId q) {
+    if (problem_.rope.pairs == Rope::Pairs::none) return q;
+    return rotated("Q", q, are_equally_placed() ? "" : "Q.", problem_.positions,
+                   is_interleaved() ? ops::rotate_interleaved_q : ops::rotate_half_q);
+  }
+  NodeId rotated_keys(NodeId k) {
+    if (problem_.rope.pairs == Rope::Pairs::none) return k;
+    return rotated("K", k, are_equally_placed() ? "" : "K.", problem_.kv_positions,
+                   is_interleaved() ? ops::rotate_interleaved_k : ops::rotate_half_k);
+  }
+
+  bool is_interleaved() const { return problem_.rope.pairs == Rope::Pairs::interleaved; }
+  bool are_equally_placed() const { return problem_.positions == problem_.kv_positions; }
+
+  NodeId rotated(const std::string& name, NodeId x, const std::string& table,
+                 const std::vector<long>& positions, const Op& op) {
+    const NodeId angles = shared(table + "angles", [&] {
+      return angles_of(table, positions, {.numbers = {problem_.rope.base, whole_number(problem_.rope.dims)}},
+                       {.rows = builder_[x].rows});
+    });
+    return builder_.step(name + ".rotated", op, {x, angles}, {}, {.rows = builder_[x].rows});
+  }
+
+  // The cached rows above the new ones, of one head of `heads`.  Cached keys are rotated already.
+  NodeId after_past(const std::string& name, NodeId fresh, Index head, Index heads) {
+    const std::string past_name = "past_" + name;
+    if (!problem_.has(past_name)) return fresh;
+    const bool are_keys = name == "K";
+    const std::vector<std::string> rows(problem_.kv_tokens.begin(),
+                                        problem_.kv_tokens.begin() + problem_[past_name].rows);
+    NodeId past = shared(past_name, [&] {
+      const Given& given = problem_[past_name];
+      return builder_.given(past_name, are_keys ? ops::past_keys : ops::past_values, given.shape(),
+                            given.cells, {.role = Role::given, .rows = rows});
+    });
+    if (heads > 1)
+      past = part_of(past_name, past, are_keys ? ops::head_k : ops::head_v, head, heads, Role::given);
+    return builder_.step(name + ".cache", are_keys ? ops::append_keys : ops::append_values, {past, fresh}, {},
+                         {.rows = problem_.kv_tokens, .basis = builder_[fresh].basis});
   }
 
   // ---- scores … masked ----
@@ -249,7 +335,8 @@ class Attention {
   }
 
   NodeId raw_scores(const Head& head) {
-    const auto [index, q, k] = head;
+    const NodeId q = head.q;
+    const NodeId k = head.k;
     NodeTraits traits = queries_by_keys();
     switch (problem_.score) {
       case ScoreKind::dot: {
@@ -420,12 +507,14 @@ class Attention {
   }
 
   // Part `index` of `count` equal parts of the columns.
-  NodeId part_of(const std::string& name, NodeId wide, const Op& op, Index index, Index count) {
+  NodeId part_of(const std::string& name, NodeId wide, const Op& op, Index index, Index count,
+                 Role role = Role::step) {
     const Node& node = builder_[wide];
     const Index width = node.shown_cols() / count;
     Params params = symbols_in(wide);
     params.numbers = {whole_number(index * width + 1), whole_number((index + 1) * width)};
-    return builder_.step(name, op, {wide}, std::move(params), {.rows = node.rows, .basis = node.basis});
+    return builder_.step(name, op, {wide}, std::move(params),
+                         {.role = role, .rows = node.rows, .basis = node.basis});
   }
 
   void several_heads() {
@@ -446,10 +535,14 @@ class Attention {
       if (h % group == 0) {
         // Shared keys belong to their group, not to its first head.
         if (group > 1) builder_.name_under("g" + std::to_string(h / group + 1) + ".");
-        k = part_of("K", keys(), ops::head_k, h / group, problem_.kv_heads);
-        v = part_of("V", values(), ops::head_v, h / group, problem_.kv_heads);
+        const Index g = h / group;
+        k = part_of("K", keys(), ops::head_k, g, problem_.kv_heads);
+        v = part_of("V", values(), ops::head_v, g, problem_.kv_heads);
+        k = after_past("K", rotated_keys(k), g, problem_.kv_heads);
+        v = after_past("V", v, g, problem_.kv_heads);
         builder_.name_under(prefix);
       }
+      head.q = rotated_queries(head.q);
       head.k = k;
       const NodeId output = read(weights_of(head), v);
       all.push_back(output);

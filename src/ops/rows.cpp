@@ -25,6 +25,9 @@ std::span<const Op* const> all() {
       &softmax, &softmax_sink, &naive_exponential, &naive_sum, &naive_sum_sink,
       // heads.cpp
       &head_q, &head_k, &head_v, &head_view, &kv_map, &drop_head, &concat, &concat_view, &row_distance,
+      // positions.cpp
+      &positions, &turning_angles, &rotate_half_q, &rotate_half_k, &rotate_interleaved_q, &rotate_interleaved_k,
+      &sinusoids, &learned_positions, &add_positions, &past_keys, &past_values, &append_keys, &append_values,
   });
   // clang-format on
   return kAll;

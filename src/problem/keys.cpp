@@ -437,56 +437,56 @@ const std::array kKeys{
                   s.eps = *eps;
                   return eps->text;
                 }}),
-    not_yet(Key{"pos",
-                "none | sinusoidal",
-                "none",
-                {"positions added to X", "加到 X 上的位置编码"},
-                [](ValueReader& v, Settings& s) {
-                  return choose(v, s.adds_sinusoids, {{"none", false}, {"sinusoidal", true}});
-                }}),
-    not_yet(Key{"order",
-                "token numbers",
-                "",
-                {"the tokens in a new order", "token 的新顺序"},
-                [](ValueReader& v, Settings& s) { return read_whole_numbers(v, s.order); }}),
-    not_yet(Key{"rope",
-                "none | half | interleaved",
-                "none",
-                {"rotary positions of Q and K", "Q 和 K 的旋转位置编码"},
-                [](ValueReader& v, Settings& s) {
-                  return choose(v, s.rope,
-                                {{"none", Rope::Pairs::none},
-                                 {"half", Rope::Pairs::half},
-                                 {"interleaved", Rope::Pairs::interleaved}});
-                }}),
-    not_yet(Key{"rope_base",
-                "a number",
-                "10000",
-                {"base of the rotary angles", "旋转角度的底数"},
-                [](ValueReader& v, Settings& s) -> Spelling {
-                  const std::optional<Number> base = v.positive_number();
-                  if (!base) return std::nullopt;
-                  s.rope_base = *base;
-                  return base->text;
-                }}),
-    not_yet(Key{"rope_dims",
-                "all | a whole number",
-                "all",
-                {"how many dimensions are rotated", "旋转多少维"},
-                [](ValueReader& v, Settings& s) {
-                  s.rope_dims.reset();
-                  return v.text() == "all" ? Spelling("all") : read_count<2>(v, s.rope_dims.emplace(2));
-                }}),
-    not_yet(Key{"positions",
-                "whole numbers",
-                "",
-                {"positions of the queries, from 0", "查询的位置，从 0 数起"},
-                [](ValueReader& v, Settings& s) { return read_whole_numbers(v, s.positions); }}),
-    not_yet(Key{"kv_positions",
-                "whole numbers",
-                "",
-                {"positions of the keys, from 0", "键的位置，从 0 数起"},
-                [](ValueReader& v, Settings& s) { return read_whole_numbers(v, s.kv_positions); }}),
+    Key{"pos",
+        "none | sinusoidal",
+        "none",
+        {"positions added to X", "加到 X 上的位置编码"},
+        [](ValueReader& v, Settings& s) {
+          return choose(v, s.adds_sinusoids, {{"none", false}, {"sinusoidal", true}});
+        }},
+    Key{"order",
+        "token numbers",
+        "",
+        {"the tokens in a new order", "token 的新顺序"},
+        [](ValueReader& v, Settings& s) { return read_whole_numbers(v, s.order); }},
+    Key{"rope",
+        "none | half | interleaved",
+        "none",
+        {"rotary positions of Q and K", "Q 和 K 的旋转位置编码"},
+        [](ValueReader& v, Settings& s) {
+          return choose(v, s.rope,
+                        {{"none", Rope::Pairs::none},
+                         {"half", Rope::Pairs::half},
+                         {"interleaved", Rope::Pairs::interleaved}});
+        }},
+    Key{"rope_base",
+        "a number",
+        "10000",
+        {"base of the rotary angles", "旋转角度的底数"},
+        [](ValueReader& v, Settings& s) -> Spelling {
+          const std::optional<Number> base = v.positive_number();
+          if (!base) return std::nullopt;
+          s.rope_base = *base;
+          return base->text;
+        }},
+    Key{"rope_dims",
+        "all | a whole number",
+        "all",
+        {"how many dimensions are rotated", "旋转多少维"},
+        [](ValueReader& v, Settings& s) {
+          s.rope_dims.reset();
+          return v.text() == "all" ? Spelling("all") : read_count<2>(v, s.rope_dims.emplace(2));
+        }},
+    Key{"positions",
+        "whole numbers",
+        "",
+        {"positions of the queries, from 0", "查询的位置，从 0 数起"},
+        [](ValueReader& v, Settings& s) { return read_whole_numbers(v, s.positions); }},
+    Key{"kv_positions",
+        "whole numbers",
+        "",
+        {"positions of the keys, from 0", "键的位置，从 0 数起"},
+        [](ValueReader& v, Settings& s) { return read_whole_numbers(v, s.kv_positions); }},
     not_yet(Key{"decode",
                 "no | yes",
                 "no",

@@ -12,6 +12,7 @@
 #include "problem/heads.h"
 #include "problem/keys.h"
 #include "problem/labels.h"
+#include "problem/positions.h"
 #include "problem/roles.h"
 #include "problem/shapes.h"
 #include "problem/steps.h"
@@ -27,7 +28,14 @@ struct Reach {
   std::string_view key;
   Entry last;
 };
-constexpr std::array<Reach, 11> kReach{{{"layout", Entry::qkv},
+constexpr std::array<Reach, 18> kReach{{{"layout", Entry::qkv},
+                                        {"heads", Entry::qkv},
+                                        {"kv_heads", Entry::qkv},
+                                        {"rope", Entry::qkv},
+                                        {"rope_base", Entry::qkv},
+                                        {"rope_dims", Entry::qkv},
+                                        {"positions", Entry::qkv},
+                                        {"kv_positions", Entry::qkv},
                                         {"score", Entry::qkv},
                                         {"scale", Entry::scores},
                                         {"d_k", Entry::scores},
@@ -47,6 +55,7 @@ class ProblemReader {
     draft_ = read_draft(input_, diagnostics_);
     roles_ = assign_roles(draft_, diagnostics_);
     fit_shapes(draft_, roles_, diagnostics_);
+    shuffle_tokens(draft_, roles_, diagnostics_);
     problem_.file = draft_.file;
     problem_.entry = roles_.entry;
     copy_settings();
@@ -56,6 +65,7 @@ class ProblemReader {
       Labels labels = label_tokens(draft_, roles_, diagnostics_);
       problem_.tokens = std::move(labels.tokens);
       problem_.kv_tokens = std::move(labels.kv_tokens);
+      settle_positions(draft_, roles_, problem_, diagnostics_);
       Visibility seen = visibility(draft_, roles_, problem_.tokens, diagnostics_);
       problem_.align = seen.align;
       problem_.allowed = std::move(seen.allowed);
@@ -289,7 +299,9 @@ class ProblemReader {
     for (Index i = 0; i < v.rows; ++i) {
       Number symbol;
       symbol.kind = Number::Kind::symbol;
-      symbol.text = fmt::format("v{}", i + settings().first_index);
+      const std::vector<long>& order = settings().order;
+      symbol.text =
+          fmt::format("v{}", order.empty() ? i + settings().first_index : order[static_cast<std::size_t>(i)]);
       v.cells.push_back(std::move(symbol));
     }
     return v;

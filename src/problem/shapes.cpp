@@ -24,6 +24,7 @@ class ShapeFitter {
     for (const std::string_view name : kRoles) shape_of(name);
     count_tokens();
     fit_values();
+    fit_past();
     fit_tables();
     fit_score_parameters();
     fit_output_projection();
@@ -188,7 +189,7 @@ class ShapeFitter {
     const auto q = roles_.q.shape;
     const auto k = roles_.k.shape;
     if (q) roles_.queries = q->rows;
-    if (k) roles_.keys = k->rows;
+    if (k) roles_.keys = k->rows + past_rows();
     if (!divides("Q", q, heads(), "heads") || !divides("K", k, kv_heads(), "kv_heads")) return;
     if (q && k && heads() > 1 && q->cols / heads() != k->cols / kv_heads()) {
       error(say({"each of {2} heads of Q is {0} wide, each of {3} heads of K {1}: a dot product needs equal "
@@ -214,6 +215,56 @@ class ShapeFitter {
     return false;
   }
 
+  Index past_rows() const {
+    const auto past = given_shape("past_K");
+    return past ? past->rows : 0;
+  }
+
+  // Cached keys and values stand above the new ones.
+  void fit_past() {
+    const DraftMatrix* past_k = draft_.find("past_K");
+    const DraftMatrix* past_v = draft_.find("past_V");
+    if (!past_k && !past_v) return;
+    if (!past_k || !past_v) {
+      const char* has = past_k ? "past_K" : "past_V";
+      if (roles_.is_settled) {
+        error(draft_.find(has)->place(),
+              say({"[{0}] needs [{1}]: the cache holds a key and a value per token",
+                   "[{0}] 需要 [{1}]：缓存中每个 token 有一个键和一个值"},
+                  has, past_k ? "past_V" : "past_K"));
+      }
+      return;
+    }
+    if (!roles_.computes_scores()) {
+      error(past_k->place(), say({"[past_K] is not used: the calculation starts at [{0}]",
+                                  "用不到 [past_K]：计算从 [{0}] 开始"},
+                                 entry_name(roles_.entry)));
+      return;
+    }
+    const DraftMatrix* v = draft_.find("V");
+    const bool holds_symbols =
+        v && std::any_of(v->given.cells.begin(), v->given.cells.end(),
+                         [](const Number& cell) { return cell.kind == Number::Kind::symbol; });
+    if ((roles_.v.from == Role::From::nothing || holds_symbols) && roles_.is_settled) {
+      error(past_v->place(), say({"[past_V] needs numbers in V: [V] or [W_V]",
+                                  "有 [past_V] 时 V 要是数：请给出 [V] 或 [W_V]"}));
+    }
+    if (past_k->has_shape && past_v->has_shape && past_k->given.rows != past_v->given.rows) {
+      error(past_v->place(),
+            say({"[past_V] has {0} rows, but [past_K] has {1}", "[past_V] 有 {0} 行，而 [past_K] 有 {1} 行"},
+                past_v->given.rows, past_k->given.rows));
+    }
+    const auto same_width = [&](const DraftMatrix& past, const char* name,
+                                const std::optional<Shape>& fresh) {
+      if (!past.has_shape || !fresh || past.given.cols == fresh->cols) return;
+      error(past.place(),
+            say({"[past_{0}] is {1} wide, but {0} is {2}", "[past_{0}] 有 {1} 列，而 {0} 有 {2} 列"}, name,
+                past.given.cols, fresh->cols));
+    };
+    same_width(*past_k, "K", roles_.k.shape);
+    same_width(*past_v, "V", roles_.v.shape);
+  }
+
   void fit_values() {
     const auto v = roles_.v.shape;
     if (!divides("V", v, kv_heads(), "kv_heads")) return;
@@ -222,7 +273,7 @@ class ShapeFitter {
             say({"several heads need [V]: symbols in its place cannot be cut into heads",
                  "多个头需要 [V]：代替它的符号不能切分"}));
     }
-    if (!v || !roles_.keys || v->rows == *roles_.keys) return;
+    if (!v || !roles_.keys || v->rows + past_rows() == *roles_.keys) return;
     if (roles_.computes_scores()) {
       error(say({"K is {0} but V is {1}: every key needs one value, so equal numbers of rows",
                  "K 是 {0}，而 V 是 {1}：每个键对应一个值，行数应当相同"},
