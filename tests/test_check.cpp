@@ -35,6 +35,7 @@ struct Exercise {
   Matrix bias;               // [n, m], or empty
   std::optional<Mask> open;  // [n, m]
   bool is_causal = false;
+  bool has_window = false;  // of two keys
   std::optional<double> sink, cap;
 
   bool has_x() const { return x.size() > 0; }
@@ -88,6 +89,12 @@ Exercise drawn(Random& random) {
       e.open = Mask::Constant(n, m, true);
       e.open->col(m - 1).setConstant(false);  // padding
       break;
+    case 3:
+      if (m >= n) {
+        e.open = causal_mask(n, m, m - n).array() && !causal_mask(n, m, m - n - 2).array();
+        e.has_window = true;
+      }
+      break;
     default:
       break;
   }
@@ -102,7 +109,7 @@ Exercise drawn(Random& random) {
     case 3:
       if (e.open) {  // one query sees nothing
         e.open->row(random.whole(0, n - 1)).setConstant(false);
-        e.is_causal = false;
+        e.is_causal = e.has_window = false;
       }
       break;
     default:
@@ -469,6 +476,13 @@ std::vector<Slip> slips() {
                : kNothing;
   });
   add_masking(s, "S5", [](const Exercise&, const Work& w) { return w.at("scaled"); });
+  for (const Index keys : {1, 3}) {
+    add_masking(s, "M26", [=](const Exercise& e, const Work& w) -> Matrix {
+      const Index align = e.m() - e.n();
+      const Mask open = mask_by(e, [=](Index i, Index j) { return j <= i + align && j > i + align - keys; });
+      return e.has_window ? hidden(w.at("scaled"), open) : kNothing;
+    });
+  }
   s.push_back({"M27", "weights", [](const Exercise& e, const Work& w) -> Matrix {
                  const double share = 1 / static_cast<double>(e.m());
                  return where_empty(w.at("weights"), entering(w), [=](Index, Index) { return share; });
@@ -589,6 +603,10 @@ std::vector<Slip> slips() {
                  }});
   }
 
+  s.push_back({"S2", "weights", [](const Exercise& e, const Work& w) -> Matrix {
+                 return e.n() == e.m() ? Matrix(w.at("weights").transpose()) : kNothing;
+               }});
+
   // The weighted sum
   s.push_back({"M05", "output", [=](const Exercise& e, const Work& w) -> Matrix {
                  return is_readable(k_of(e, w)) ? Matrix(w.at("weights") * k_of(e, w)) : kNothing;
@@ -665,7 +683,7 @@ std::string list(const std::vector<const Mistake*>& mistakes) {
 
 // A slip that knows nothing of attention is named when no mistake of attention gives the same numbers.
 bool names(const std::vector<const Mistake*>& mistakes, const std::string& id) {
-  const bool is_general = id == "M08" || id == "S3" || id == "S4" || id == "S9";
+  const bool is_general = id == "M08" || id == "S2" || id == "S3" || id == "S4" || id == "S9";
   return std::any_of(mistakes.begin(), mistakes.end(),
                      [&](const Mistake* mistake) { return is_general || mistake->id == id; });
 }
@@ -754,13 +772,21 @@ TEST_CASE("a mistake is found at its step, called by its name, and held against 
     for (const std::string& example : examples) table += example;
     MESSAGE(table);
   }
-  std::set<std::string> ids;
-  for (const auto& [name, count] : counts) ids.insert(name.substr(0, name.find(' ')));
-  CHECK(ids.size() >= 20);
   CHECK(total.at_step == total.made);
   CHECK(total.named == total.made);
   CHECK(total.clean == total.made);
   CHECK(total.first * 100 >= total.made * 95);
+}
+
+TEST_CASE(
+    "every mistake of the table is made above, but for those that need very large scores or two masks") {
+  std::set<std::string> made;
+  for (const Slip& slip : slips()) made.insert(slip.id);
+  std::string others;
+  for (const Mistake& mistake : mistakes()) {
+    if (!made.contains(mistake.id)) others += std::string(mistake.id) + " ";
+  }
+  CHECK(others == "M70 M29 M41 ");
 }
 
 // ---- Right sheets -------------------------------------------------------------------------------

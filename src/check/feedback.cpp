@@ -105,7 +105,7 @@ class Teacher {
     for (const JudgedStep& step : judgement_.steps) {
       if (step.is_cut_off) {
         paragraph(say({"{0}: right, but digits were cut off, not rounded; {1} rounds to {2}.",
-                       "{0}：对，但末位是直接截去的，没有四舍五入；{1} 应舍入为 {2}。"},
+                       "{0}：对，但多余的位数是直接截去的，没有四舍五入；{1} 应舍入为 {2}。"},
                       id(step), cell_name(plan_, {step.node, step.row, step.col}), step.expected),
                   Tone::good);
       } else if (step.is_rounded_root) {

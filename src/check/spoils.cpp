@@ -341,18 +341,25 @@ Results wrong_corner(const Spoil& s) {
   if (*mask == bottom_right) return under_mask(s, {top_left});
   return *mask == top_left ? under_mask(s, {bottom_right}) : Results{};
 }
-// A window shows the keys right before the query: one more, or one less.
+// The left edge of a window goes along with the query: one key further, or one less far.
 Results window_off_by_one(const Spoil& s) {
   const Mask* mask = mask_of(s);
-  if (mask == nullptr || is_triangle(s)) return {};
-  Mask wider = *mask;
-  Mask narrower = *mask;
+  if (mask == nullptr) return {};
+  std::optional<Index> edge;  // of the window, from the query
   for (Index i = 0; i < mask->rows(); ++i) {
     Index first = 0;
     while (first < mask->cols() && !(*mask)(i, first)) ++first;
-    if (first == mask->cols()) return {};
+    if (first == 0) continue;
+    if (first == mask->cols() || (edge && *edge != first - i)) return {};
+    edge = first - i;
+  }
+  if (!edge) return {};
+  Mask wider = *mask;
+  Mask narrower = *mask;
+  for (Index i = 0; i < mask->rows(); ++i) {
+    const Index first = i + *edge;
     if (first > 0) wider(i, first - 1) = true;
-    narrower(i, first) = first == 0 && i < mask->cols() - 1 && !(*mask)(i, mask->cols() - 1) && i == 0;
+    if (first >= 0) narrower(i, first) = false;
   }
   return under_mask(s, {wider, narrower});
 }
