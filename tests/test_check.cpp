@@ -1036,6 +1036,11 @@ TEST_CASE("digits that were cut off are no mistake, and are told") {
   CHECK(marked(narrow(), {{"scaled", "0.57 0 ; 0 1.16"}})["scaled"] == "wrong right ; right wrong");
   CHECK(marked(narrow(), {{"scaled", "0.56 0 ; 0 1.15"}})["scaled"] == "wrong right ; right right");
   CHECK(marked(narrow(), {{"scores", "1 0 ; 0 1"}})["scores"] == "right right ; right wrong");
+  // 1 − e^−21 is 0.9999999992 and is cut down to 0.999, but 1 is not.
+  const Problem sure = problem_at(
+      Entry::qkv, {{"Q", rows_of("1 0 0 0")}, {"K", rows_of("42 0 0 0 ; 0 0 0 0")}, {"V", rows_of("1 ; 0")}});
+  CHECK(marked(sure, {{"weights", "0.999 0.000"}}).at("weights").is_cut_off);
+  CHECK_FALSE(marked(narrow(), {{"scores", "0.9 0 ; 0 2"}}).judgement.is_right());
   // Towards zero.
   Problem p = narrow();
   p.given["K"] = rows_of("-1 0 0 ; 0 -2 0");

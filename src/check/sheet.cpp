@@ -73,7 +73,7 @@ std::optional<Written> cut_off_range(const Number& number) {
   const Interval x = enclose(number);
   // Towards zero; what is cut down to zero may have had either sign.  The next digit itself is not cut down
   // to this one.
-  const Interval most = enclose(Rational(unit - unit / 1'000'000));
+  const Interval most = enclose(Rational(unit - unit * power_of_ten(-30)));
   const Interval up = number.value < 0 ? x : Interval(x + most);
   const Interval down = number.value > 0 ? x : Interval(x - most);
   return Written{hull(down, up), unit};
