@@ -104,8 +104,8 @@ class Teacher {
     }
     for (const JudgedStep& step : judgement_.steps) {
       if (step.is_cut_off) {
-        paragraph(say({"{0}: right, but digits were cut off, not rounded; {1} rounds to {2}.",
-                       "{0}：对，但多余的位数是直接截去的，没有四舍五入；{1} 应舍入为 {2}。"},
+        paragraph(say({"{0}: digits were cut off, not rounded ({1} rounds to {2}); the method is right.",
+                       "{0}：多余的位数是直接截去的，没有四舍五入（{1} 应舍入为 {2}）；方法没有错。"},
                       id(step), cell_name(plan_, {step.node, step.row, step.col}), step.expected),
                   Tone::good);
       } else if (step.is_rounded_root) {
