@@ -35,6 +35,8 @@ struct Exercise {
   Matrix bias;               // [n, m], or empty
   std::optional<Mask> open;  // [n, m]
   bool is_causal = false;
+  bool has_window = false;  // of two keys
+  std::optional<double> sink, cap;
 
   bool has_x() const { return x.size() > 0; }
   Index n() const { return has_x() ? x.rows() : q.rows(); }
@@ -87,6 +89,29 @@ Exercise drawn(Random& random) {
       e.open = Mask::Constant(n, m, true);
       e.open->col(m - 1).setConstant(false);  // padding
       break;
+    case 3:
+      if (m >= n) {
+        e.open = causal_mask(n, m, m - n).array() && !causal_mask(n, m, m - n - 2).array();
+        e.has_window = true;
+      }
+      break;
+    default:
+      break;
+  }
+  switch (random.whole(0, 11)) {
+    case 0:
+      e.sink = static_cast<double>(random.whole(-1, 2));
+      break;
+    case 1:
+      if (e.open) e.cap = static_cast<double>(random.whole(2, 4));
+      break;
+    case 2:
+    case 3:
+      if (e.open) {  // one query sees nothing
+        e.open->row(random.whole(0, n - 1)).setConstant(false);
+        e.is_causal = e.has_window = false;
+      }
+      break;
     default:
       break;
   }
@@ -115,6 +140,8 @@ Problem problem_of(const Exercise& e) {
   }
   Problem problem = problem_at(e.has_x() ? Entry::x : Entry::qkv, std::move(sections));
   if (e.open) forbid(problem, *e.open);
+  if (e.sink) problem.sink_logit = exactly(*e.sink);
+  if (e.cap) problem.softcap = exactly(*e.cap);
   return problem;
 }
 
@@ -126,14 +153,22 @@ Matrix exponentials(const Matrix& z) {
   return result;
 }
 
-// A row without a key is not a number; it is left blank on the sheet.
-Matrix softmax(const Matrix& z) {
+// A row without a key reads nothing.
+Matrix softmax(const Matrix& z, std::optional<double> sink = {}) {
   Matrix e = exponentials(z);
   for (Index i = 0; i < e.rows(); ++i) {
-    const double sum = e.row(i).sum();
-    for (Index j = 0; j < e.cols(); ++j) e(i, j) = e(i, j) / sum;
+    const double sum = e.row(i).sum() + (sink ? std::exp(*sink) : 0);
+    for (Index j = 0; j < e.cols() && sum > 0; ++j) e(i, j) = e(i, j) / sum;
   }
   return e;
+}
+
+// `weights`, with `row` in the rows of a table of scores that have no key.
+Matrix where_empty(Matrix weights, const Matrix& z, const std::function<double(Index i, Index j)>& row) {
+  for (Index i = 0; i < z.rows(); ++i) {
+    for (Index j = 0; j < z.cols() && z.row(i).maxCoeff() == -kInfinity; ++j) weights(i, j) = row(i, j);
+  }
+  return weights;
 }
 
 Matrix hidden(const Matrix& scores, const Mask& open) {
@@ -174,12 +209,17 @@ Work worked(const Exercise& e, const Change& change) {
   }
   const Matrix scores = put("scores", q * k.transpose());
   Matrix z = put("scaled", scores / e.root());
+  if (e.cap) {
+    z = z / *e.cap;
+    for (Index i = 0; i < z.size(); ++i) z(i) = *e.cap * std::tanh(z(i));
+    z = put("capped", z);
+  }
   if (e.open || e.bias.size() > 0) {
     Matrix sum = z;
     if (e.bias.size() > 0) sum += e.bias;
     z = put("masked", e.open ? hidden(sum, *e.open) : sum);
   }
-  const Matrix weights = put("weights", softmax(z));
+  const Matrix weights = put("weights", softmax(z, e.sink));
   const Matrix output = put("output", weights * v);
   if (e.has_x()) put("Y", output * e.w_o);
   return w;
@@ -194,7 +234,7 @@ bool is_whole(const Matrix& m) {
 }
 
 std::string on_paper(double value, int decimals) {
-  if (std::isnan(value)) return "_";
+  if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   return fmt::format("{:.{}f}", value, decimals);
 }
@@ -255,6 +295,8 @@ std::string text_of(const Exercise& e) {
   put("V", e.v);
   put("bias", e.bias);
   if (e.open) put("open", e.open->cast<double>());
+  if (e.sink) text += fmt::format("sink {}\n", *e.sink);
+  if (e.cap) text += fmt::format("cap {}\n", *e.cap);
   return text;
 }
 
@@ -285,7 +327,9 @@ struct Slip {
 const Matrix kNothing;
 
 // What enters the softmax.
-const Matrix& entering(const Work& w) { return w.contains("masked") ? w.at("masked") : w.at("scaled"); }
+const Matrix& entering(const Work& w) {
+  return w.contains("masked") ? w.at("masked") : w.contains("capped") ? w.at("capped") : w.at("scaled");
+}
 Matrix with_bias(const Exercise& e, const Matrix& z) { return e.bias.size() > 0 ? Matrix(z + e.bias) : z; }
 Matrix with_mask(const Exercise& e, const Matrix& z) { return e.open ? hidden(z, *e.open) : z; }
 Matrix weights_of_scaled(const Exercise& e, const Matrix& z) {
@@ -315,7 +359,7 @@ void add_scaling(std::vector<Slip>& slips, const char* id,
 void add_masking(std::vector<Slip>& slips, const char* id,
                  const std::function<Matrix(const Exercise&, const Work&)>& masked) {
   const auto where_masked = [masked](const Exercise& e, const Work& right) -> Matrix {
-    return e.open && e.bias.size() == 0 ? masked(e, right) : kNothing;
+    return e.open && e.bias.size() == 0 && !e.cap ? masked(e, right) : kNothing;
   };
   slips.push_back({id, "masked", where_masked});
   slips.push_back({id, "weights", [where_masked](const Exercise& e, const Work& right) -> Matrix {
@@ -432,6 +476,40 @@ std::vector<Slip> slips() {
                : kNothing;
   });
   add_masking(s, "S5", [](const Exercise&, const Work& w) { return w.at("scaled"); });
+  for (const Index keys : {1, 3}) {
+    add_masking(s, "M26", [=](const Exercise& e, const Work& w) -> Matrix {
+      const Index align = e.m() - e.n();
+      const Mask open = mask_by(e, [=](Index i, Index j) { return j <= i + align && j > i + align - keys; });
+      return e.has_window ? hidden(w.at("scaled"), open) : kNothing;
+    });
+  }
+  s.push_back({"M27", "weights", [](const Exercise& e, const Work& w) -> Matrix {
+                 const double share = 1 / static_cast<double>(e.m());
+                 return where_empty(w.at("weights"), entering(w), [=](Index, Index) { return share; });
+               }});
+  s.push_back({"M27", "weights", [](const Exercise& e, const Work& w) -> Matrix {
+                 const Matrix plain = softmax(with_bias(e, w.at("scaled")));
+                 return where_empty(w.at("weights"), entering(w),
+                                    [&](Index i, Index j) { return plain(i, j); });
+               }});
+  s.push_back({"M30", "weights", [](const Exercise&, const Work& w) -> Matrix {
+                 return where_empty(w.at("weights"), entering(w), [](Index, Index) { return std::nan(""); });
+               }});
+  s.push_back({"M28", "masked", [](const Exercise& e, const Work& w) -> Matrix {
+                 if (!e.open) return kNothing;
+                 const Matrix closed = (!e.open->array()).cast<double>().matrix();
+                 return kept(w.at("masked"), *e.open) - 1e9 * closed;
+               }});
+  s.push_back({"M69", "masked", [](const Exercise& e, const Work& w) -> Matrix {
+                 if (!e.cap || e.bias.size() > 0) return kNothing;
+                 const Matrix closed = (!e.open->array()).cast<double>().matrix();
+                 return kept(w.at("capped"), *e.open) - *e.cap * closed;
+               }});
+  s.push_back({"M69", "weights", [](const Exercise& e, const Work& w) -> Matrix {
+                 if (!e.cap || e.bias.size() > 0) return kNothing;
+                 const Matrix closed = (!e.open->array()).cast<double>().matrix();
+                 return softmax(kept(w.at("capped"), *e.open) - *e.cap * closed);
+               }});
 
   // Softmax
   add_weights(s, "M32", [](const Matrix& z) -> Matrix {
@@ -473,7 +551,7 @@ std::vector<Slip> slips() {
     Matrix result = Matrix::Zero(z.rows(), z.cols());
     for (Index i = 0; i < z.rows(); ++i) {
       Index best = 0;
-      z.row(i).maxCoeff(&best);
+      if (z.row(i).maxCoeff(&best) == -kInfinity) return kNothing;
       for (Index j = 0; j < z.cols(); ++j) {
         if (j != best && z(i, best) - z(i, j) < 0.01) return kNothing;  // two share the first place
       }
@@ -487,6 +565,7 @@ std::vector<Slip> slips() {
   add_weights(s, "M43", [](const Matrix& z) -> Matrix {
     if (z.rows() != z.cols()) return kNothing;
     Matrix shifted = z;
+    if (z.rowwise().maxCoeff().minCoeff() == -kInfinity) return kNothing;
     for (Index j = 0; j < z.cols(); ++j) shifted.col(j).array() -= z.row(j).maxCoeff();
     return softmax(shifted);
   });
@@ -494,9 +573,39 @@ std::vector<Slip> slips() {
     if (z.rows() != z.cols()) return kNothing;
     const Matrix e = exponentials(z);
     Matrix result = e;
+    if (e.rowwise().sum().minCoeff() == 0) return kNothing;
     for (Index j = 0; j < z.cols(); ++j) result.col(j) /= e.row(j).sum();
     return result;
   });
+  for (const bool is_in_maximum : {false, true}) {
+    s.push_back({"M42", "weights", [=](const Exercise& e, const Work& w) -> Matrix {
+                   if (!e.sink) return kNothing;
+                   Matrix shifted = entering(w);
+                   for (Index i = 0; i < shifted.rows(); ++i) {
+                     const double max = shifted.row(i).maxCoeff();
+                     if (max > -kInfinity)
+                       shifted.row(i).array() -= is_in_maximum ? std::max(max, *e.sink) : max;
+                   }
+                   return softmax(shifted, e.sink);
+                 }});
+  }
+  for (const double p : {0.1, 0.5}) {
+    s.push_back({"M50", "weights", [=](const Exercise&, const Work& w) -> Matrix {
+                   Matrix result = w.at("weights") / (1 - p);
+                   double dropped = 0;
+                   for (Index i = 0; i < result.rows(); ++i) {
+                     for (Index j = (2 * i + 1) % 3; j < result.cols(); j += 3) {
+                       dropped = std::max(dropped, result(i, j));
+                       result(i, j) = 0;
+                     }
+                   }
+                   return dropped > 0.01 ? result : kNothing;
+                 }});
+  }
+
+  s.push_back({"S2", "weights", [](const Exercise& e, const Work& w) -> Matrix {
+                 return e.n() == e.m() ? Matrix(w.at("weights").transpose()) : kNothing;
+               }});
 
   // The weighted sum
   s.push_back({"M05", "output", [=](const Exercise& e, const Work& w) -> Matrix {
@@ -515,6 +624,15 @@ std::vector<Slip> slips() {
   s.push_back({"S8", "output", [=](const Exercise& e, const Work& w) -> Matrix {
                  return e.open ? kNothing : entering(w) * v_of(e, w);
                }});
+  s.push_back({"M47", "output", [=](const Exercise& e, const Work& w) -> Matrix {
+                 Matrix beyond = w.at("output");
+                 for (Index i = 0; i < beyond.rows(); ++i) {
+                   for (Index j = 0; j < beyond.cols(); ++j)
+                     beyond(i, j) += 0.37 * static_cast<double>(3 * i + j) + v_of(e, w).col(j).maxCoeff() -
+                                     v_of(e, w).col(j).minCoeff() + 1.23;
+                 }
+                 return beyond;
+               }});
   return s;
 }
 
@@ -532,7 +650,7 @@ double reach(const Exercise& e, const Work& right, const std::string& step, doub
 
 bool is_beyond(const Matrix& a, const Matrix& b, double reach) {
   for (Index k = 0; k < a.size(); ++k) {
-    if (std::isnan(a(k)) || std::isnan(b(k))) continue;
+    if (std::isnan(a(k)) && std::isnan(b(k))) continue;
     if (a(k) != b(k) && !(std::abs(a(k) - b(k)) <= reach)) return true;
   }
   return false;
@@ -565,7 +683,7 @@ std::string list(const std::vector<const Mistake*>& mistakes) {
 
 // A slip that knows nothing of attention is named when no mistake of attention gives the same numbers.
 bool names(const std::vector<const Mistake*>& mistakes, const std::string& id) {
-  const bool is_general = id == "M08" || id == "S3" || id == "S4" || id == "S9";
+  const bool is_general = id == "M08" || id == "S2" || id == "S3" || id == "S4" || id == "S9";
   return std::any_of(mistakes.begin(), mistakes.end(),
                      [&](const Mistake* mistake) { return is_general || mistake->id == id; });
 }
@@ -595,6 +713,10 @@ TEST_CASE("a mistake is found at its step, called by its name, and held against 
     for (const Slip& slip : all) {
       const std::string step = slip.step;
       if (!right.contains(step)) continue;
+      const bool is_plain = !e.sink && !e.cap;
+      const bool is_of_softmax = step == "masked" || step == "weights";
+      const bool needs_more = slip.id == std::string("M42") || slip.id == std::string("M69");
+      if (!is_plain && is_of_softmax && !needs_more) continue;
       const Matrix spoiled = slip.spoil(e, right);
       if (spoiled.rows() != right.at(step).rows() || spoiled.cols() != right.at(step).cols()) continue;
       if (!is_beyond(spoiled, right.at(step), reach(e, right, step, unit))) continue;
@@ -650,13 +772,21 @@ TEST_CASE("a mistake is found at its step, called by its name, and held against 
     for (const std::string& example : examples) table += example;
     MESSAGE(table);
   }
-  std::set<std::string> ids;
-  for (const auto& [name, count] : counts) ids.insert(name.substr(0, name.find(' ')));
-  CHECK(ids.size() >= 20);
   CHECK(total.at_step == total.made);
   CHECK(total.named == total.made);
   CHECK(total.clean == total.made);
   CHECK(total.first * 100 >= total.made * 95);
+}
+
+TEST_CASE(
+    "every mistake of the table is made above, but for those that need very large scores or two masks") {
+  std::set<std::string> made;
+  for (const Slip& slip : slips()) made.insert(slip.id);
+  std::string others;
+  for (const Mistake& mistake : mistakes()) {
+    if (!made.contains(mistake.id)) others += std::string(mistake.id) + " ";
+  }
+  CHECK(others == "M70 M29 M41 ");
 }
 
 // ---- Right sheets -------------------------------------------------------------------------------
@@ -667,10 +797,19 @@ double rounded_to(double value, int decimals) {
   return std::isfinite(value) ? std::round(value * tens) / tens : value;
 }
 
-TEST_CASE("a right sheet is not accused, worked exactly or with every step rounded") {
+// Not what a double lacks to a whole number of units.
+Matrix cut_off_to(Matrix m, int decimals) {
+  const double tens = std::pow(10.0, decimals);
+  for (Index k = 0; k < m.size(); ++k) {
+    if (std::isfinite(m(k))) m(k) = std::trunc(m(k) * tens * (1 + 1e-12)) / tens;
+  }
+  return m;
+}
+
+TEST_CASE("a right sheet is not accused, worked exactly, with every step rounded, or with digits cut off") {
   QKV_SAY_SEED();
   Random random(92);
-  enum Way { exact, rounded_scaled, rounded_all, rounded_root };
+  enum Way { exact, rounded_scaled, rounded_all, rounded_root, cut_off, all_cut_off };
   std::map<std::string, std::pair<int, int>> counts;  // accused, of
   std::vector<std::string> examples;
   int accused = 0;
@@ -678,23 +817,30 @@ TEST_CASE("a right sheet is not accused, worked exactly or with every step round
     const Exercise e = exercise(random);
     const Trace truth = traced(problem_of(e));
     const int decimals = static_cast<int>(random.whole(2, 4));
-    const Way way = static_cast<Way>(random.whole(0, 3));
+    const Way way = static_cast<Way>(random.whole(0, 5));
     const Matrix scores = right_work(e).at("scores");
-    const Work work = worked(e, [&](const std::string& step, const Matrix& value) {
+    Work work = worked(e, [&](const std::string& step, const Matrix& value) {
       Matrix result = value;
+      if (way == all_cut_off) return cut_off_to(value, decimals);
       if (way == rounded_root && step == "scaled") result = scores / rounded_to(e.root(), decimals);
-      if (way == exact || (way == rounded_scaled && step != "scaled")) return result;
+      if (way == exact || way == cut_off || (way == rounded_scaled && step != "scaled")) return result;
       for (Index k = 0; k < result.size(); ++k) result(k) = rounded_to(result(k), decimals);
       return result;
     });
+    if (way == cut_off) {
+      for (auto& [step, value] : work) value = cut_off_to(value, decimals);
+    }
     std::set<std::string> unwritten;
-    if (way != rounded_root && random.whole(0, 1) == 0) unwritten = {"scaled", "masked"};
+    if (way != rounded_root && way != all_cut_off && random.whole(0, 1) == 0)
+      unwritten = {"scaled", "masked"};
     const auto answers = sheet(truth.plan(), work, decimals, unwritten);
     const Judgement judgement = judge(truth, answers, decimals);
     const std::string kind = fmt::format("{}, {} decimals{}",
                                          way == exact            ? "exact"
                                          : way == rounded_scaled ? "scaled step rounded"
                                          : way == rounded_all    ? "every step rounded"
+                                         : way == cut_off        ? "exact, digits cut off"
+                                         : way == all_cut_off    ? "every step cut off"
                                                                  : "root and every step rounded",
                                          decimals, unwritten.empty() ? "" : ", no scaled step written");
     auto& [bad, of] = counts[kind];
@@ -875,6 +1021,121 @@ TEST_CASE("one rounding of the root explains a scaled step, and is told") {
   const Marks after =
       marked(narrow(), {{"scaled", "0.588 0 ; 0 1.176"}, {"weights", "0.643 0.357 ; 0.236 0.764"}});
   CHECK(after.judgement.is_right());
+}
+
+TEST_CASE("digits that were cut off are no mistake, and are told") {
+  // 1/√3 = 0.57735, 2/√3 = 1.15470; e^0.57735/(e^0.57735 + 1) = 0.64046, e^1.1547/(e^1.1547 + 1) = 0.76036.
+  const Marks cut =
+      marked(narrow(), {{"scaled", "0.57 0 ; 0 1.15"}, {"weights", "0.640 0.359 ; 0.239 0.760"}});
+  CHECK(cut["scaled"] == "rounded right ; right right");
+  CHECK(cut.at("scaled").is_cut_off);
+  CHECK(cut.at("scaled").expected == "0.58");
+  CHECK(cut["weights"] == "right rounded ; rounded right");
+  CHECK(cut.judgement.points == 2);
+  // One unit too many is not cut off, and two too few are not either; nor is it a whole number.
+  CHECK(marked(narrow(), {{"scaled", "0.57 0 ; 0 1.16"}})["scaled"] == "wrong right ; right wrong");
+  CHECK(marked(narrow(), {{"scaled", "0.56 0 ; 0 1.15"}})["scaled"] == "wrong right ; right right");
+  CHECK(marked(narrow(), {{"scores", "1 0 ; 0 1"}})["scores"] == "right right ; right wrong");
+  // 1 − e^−21 is 0.9999999992 and is cut down to 0.999, but 1 is not.
+  const Problem sure = problem_at(
+      Entry::qkv, {{"Q", rows_of("1 0 0 0")}, {"K", rows_of("42 0 0 0 ; 0 0 0 0")}, {"V", rows_of("1 ; 0")}});
+  CHECK(marked(sure, {{"weights", "0.999 0.000"}}).at("weights").is_cut_off);
+  CHECK_FALSE(marked(narrow(), {{"scores", "0.9 0 ; 0 2"}}).judgement.is_right());
+  // Towards zero.
+  Problem p = narrow();
+  p.given["K"] = rows_of("-1 0 0 ; 0 -2 0");
+  CHECK(marked(p, {{"scaled", "-0.57 0 ; 0 -1.15"}}).at("scaled").is_cut_off);
+  CHECK_FALSE(marked(p, {{"scaled", "-0.59 0 ; 0 -1.15"}}).judgement.is_right());
+}
+
+TEST_CASE("tokens in columns are a way to write, not a mistake") {
+  // Square: scores 1 0 ; 2 2 transposed, and so on; e^0.577/(e^0.577 + 1) = 0.640.
+  const Problem p = problem_at(
+      Entry::qkv,
+      {{"Q", rows_of("1 0 0 ; 2 2 0")}, {"K", rows_of("1 0 0 ; 0 1 0")}, {"V", rows_of("1 3 ; 2 7")}});
+  const Marks square = marked(p, {{"scores", "1 2 ; 0 2"},
+                                  {"weights", "0.640 0.500 ; 0.360 0.500"},
+                                  {"output", "1.360 1.500 ; 4.438 5.000"}});
+  CHECK(square.judgement.is_in_columns);
+  CHECK(square.judgement.is_right());
+  // One transposed table is the mistake of its step.
+  const Marks one = marked(p, {{"scores", "1 2 ; 0 2"}, {"scaled", "0.577 1.155 ; 0 1.155"}});
+  CHECK_FALSE(one.judgement.is_in_columns);
+  CHECK(list(one.at("scores").mistakes) == "M04");
+  CHECK(one["scaled"] == "right carried ; carried right");
+}
+
+TEST_CASE("a weight taken the other way round is a habit") {
+  // Q, K and V all use their weight transposed, and only the output is handed in.
+  const Matrix x = matrix("1 0 ; 0 1 ; 2 1");
+  const Matrix w_q = matrix("1 1 ; 0 2");
+  const Matrix w_k = matrix("0 1 ; 2 1");
+  const Matrix w_v = matrix("2 1 ; 0 1");
+  const Matrix scores = x * w_q.transpose() * (x * w_k.transpose()).transpose();
+  const Matrix output = softmax(scores / std::sqrt(2.0)) * x * w_v.transpose();
+  std::string sheet;
+  for (Index i = 0; i < 3; ++i)
+    sheet += fmt::format("{}{:.4f} {:.4f}", i > 0 ? " ; " : "", output(i, 0), output(i, 1));
+  const Problem p = problem_at(
+      Entry::x, {{"X", rows_of(x)}, {"W_Q", rows_of(w_q)}, {"W_K", rows_of(w_k)}, {"W_V", rows_of(w_v)}});
+  CHECK(list(marked(p, {{"output", sheet}}).at("output").mistakes) == "M01");
+}
+
+TEST_CASE("infinities and nan of a program are known by where they come from") {
+  // Scores 800 799: e^800 is beyond double precision, and ∞/∞ is nan.
+  const Problem large = problem_at(
+      Entry::qkv,
+      {{"Q", rows_of("1 0 0 0")}, {"K", rows_of("1600 0 0 0 ; 1598 0 0 0")}, {"V", rows_of("1 ; 3")}});
+  const Marks doubles = marked(large, {{"weights", "nan nan"}, {"output", "nan"}});
+  CHECK(list(doubles.at("weights").mistakes) == "M41");
+  CHECK(doubles["output"] == "carried");
+  // 100 is beyond single precision alone, and −1 is not.
+  const Problem single = problem_at(
+      Entry::qkv,
+      {{"Q", rows_of("1 0 0 0")}, {"K", rows_of("200 0 0 0 ; -2 0 0 0")}, {"V", rows_of("1 ; 3")}});
+  CHECK(list(marked(single, {{"weights", "nan 0"}}).at("weights").mistakes) == "M41");
+  CHECK(list(marked(single, {{"weights", "0 nan"}}).at("weights").mistakes) == "none");
+
+  // 256² = 65536 is beyond half precision.
+  const Problem half = problem_at(
+      Entry::qkv,
+      {{"Q", rows_of("256 0")}, {"K", rows_of("256 0 ; -256 0 ; 1 0")}, {"V", rows_of("1 ; 2 ; 3")}});
+  CHECK(list(marked(half, {{"scores", "inf -inf 256"}}).at("scores").mistakes) == "M70");
+  CHECK(list(marked(half, {{"scores", "inf -inf inf"}}).at("scores").mistakes) == "none");
+
+  // Where nan is the truth it is right.
+  Problem empty = narrow();
+  forbid(empty, mask_of("0 0 ; 1 1"));
+  empty.empty_row = EmptyRow::nan;
+  CHECK(marked(empty, {{"weights", "nan nan ; 0.240 0.760"}})["weights"] == "right right ; right right");
+}
+
+TEST_CASE("finite numbers in place of minus infinity are known by whom they let back in") {
+  // Scores 10002 1, key 1 hidden by −10000: 2 and 1 remain; e/(e + 1) = 0.731.
+  Problem large = problem_at(
+      Entry::qkv,
+      {{"Q", rows_of("1 0 0 0")}, {"K", rows_of("20004 0 0 0 ; 2 0 0 0")}, {"V", rows_of("1 ; 3")}});
+  forbid(large, mask_of("0 1"));
+  CHECK(list(marked(large, {{"weights", "0.731 0.269"}}).at("weights").mistakes) == "M28");
+
+  // Three equal scores, key 2 hidden twice, keys 1 and 3 once.
+  Problem empty = problem_at(
+      Entry::qkv, {{"Q", rows_of("0 0")}, {"K", rows_of("1 0 ; 0 1 ; 1 1")}, {"V", rows_of("1 ; 2 ; 3")}});
+  forbid(empty, mask_of("0 0 0"));
+  CHECK(list(marked(empty, {{"weights", "0.5 0 0.5"}}).at("weights").mistakes) == "M29");
+}
+
+TEST_CASE("an average lies between the least and the largest of its values") {
+  const Problem p = narrow();
+  CHECK(list(marked(p, {{"output", "3.11 0.36 ; 0.24 1.87"}}).at("output").mistakes) == "M47");
+  CHECK(list(marked(p, {{"output", "0.11 0.36 ; 0.24 0.17"}}).at("output").mistakes) == "none");
+}
+
+TEST_CASE("a copy of what is given earns nothing") {
+  const Marks marks = marked(narrow(), {{"Q", "1 0 0 ; 0 1 0"}, {"scores", "1 0 ; 0 2"}});
+  CHECK(marks["Q"] == "right right right ; right right right");
+  CHECK(marks.judgement.points == 1);
+  CHECK(marks.judgement.of == 1);
 }
 
 TEST_CASE("dividing by a whole number is no rounding of the root") {

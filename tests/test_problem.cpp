@@ -306,6 +306,14 @@ TEST_CASE("the number of labels fits") {
 
 // ---- settings ----
 
+TEST_CASE("a title keeps what elsewhere would begin a comment") {
+  CHECK(problem("title = # 3, by hand\n" + kQK).title == "# 3, by hand");
+  CHECK(problem("title = % of attention\nsource=#7\n" + kQK).title == "% of attention");
+  CHECK(problem("title = 100 % # attention\n" + kQK).title == "100 % # attention");
+  CHECK(messages("title =\n" + kQK) == "error: 'title' has no value\n");
+  CHECK(messages("mask = # causal\n" + kQK) == "error: 'mask' has no value\n");
+}
+
 TEST_CASE("every setting arrives in the problem") {
   const Problem p = problem(
       "title = T # 1\nsource = 论文 [2]\nscale = 0.5\ntemperature = 2\nsoftcap = 5\nsink_logit = -1\nalibi = "

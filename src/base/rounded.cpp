@@ -133,6 +133,8 @@ Rounded rounded_value(const Number& number) {
       return Evaluator<Rounded, Rounded::of_decimal>(number.text).number();
     case Number::Kind::infinite:
       return infinity_of(static_cast<const Rounded*>(nullptr), number.text.starts_with('-') ? -1 : 1);
+    case Number::Kind::nan:
+      return nan_of(static_cast<const Rounded*>(nullptr));
     case Number::Kind::symbol:
     case Number::Kind::blank:
       break;

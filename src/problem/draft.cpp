@@ -59,14 +59,12 @@ class DraftReader {
       if (!key) {
         unknown_setting(setting.key, place);
       } else if (!is_overridden(key->name)) {
-        const std::string& text = outline.source->text;
-        read_setting(
-            {key,
-             text.substr(setting.value.begin, setting.value.end - setting.value.begin),
-             text.substr(setting.whole_value.begin, setting.whole_value.end - setting.whole_value.begin),
-             place,
-             {outline.source, setting.value, {}}},
-            draft_.settings, diagnostics_);
+        const Span value = key->is_free_text ? setting.whole_value : setting.value;
+        read_setting({key,
+                      outline.source->text.substr(value.begin, value.end - value.begin),
+                      place,
+                      {outline.source, value, {}}},
+                     draft_.settings, diagnostics_);
       }
     }
     for (const auto& [name, value] : input_.settings) {
@@ -75,7 +73,7 @@ class DraftReader {
       if (!key) {
         unknown_setting(name, place);
       } else {
-        read_setting({key, value, value, place, place}, draft_.settings, diagnostics_);
+        read_setting({key, value, place, place}, draft_.settings, diagnostics_);
       }
     }
   }

@@ -203,6 +203,10 @@ constexpr Key in_files_only(Key key) {
   key.as_option = false;
   return key;
 }
+constexpr Key free_text(Key key) {
+  key.is_free_text = true;
+  return key;
+}
 constexpr Key not_yet(Key key) {
   key.is_available = false;
   return key;
@@ -210,16 +214,18 @@ constexpr Key not_yet(Key key) {
 
 const std::array kKeys{
     // What the problem is called.
-    in_files_only(Key{"title",
-                      "text",
-                      "",
-                      {"title of the problem", "题目名称"},
-                      [](ValueReader& v, Settings& s) { return Spelling(s.title = v.whole()); }}),
-    in_files_only(Key{"source",
-                      "text",
-                      "",
-                      {"where the example was taken from", "例子的出处"},
-                      [](ValueReader& v, Settings& s) { return Spelling(s.source = v.whole()); }}),
+    free_text(
+        in_files_only(Key{"title",
+                          "text",
+                          "",
+                          {"title of the problem", "题目名称"},
+                          [](ValueReader& v, Settings& s) { return Spelling(s.title = v.written()); }})),
+    free_text(
+        in_files_only(Key{"source",
+                          "text",
+                          "",
+                          {"where the example was taken from", "例子的出处"},
+                          [](ValueReader& v, Settings& s) { return Spelling(s.source = v.written()); }})),
     Key{"tokens",
         "labels, separated by spaces",
         "",

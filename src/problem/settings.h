@@ -26,10 +26,9 @@ struct Align {
 // A setting as somebody gave it.
 struct SettingText {
   const Key* key = nullptr;
-  std::string value;        // as written, full-width forms and all
-  std::string whole_value;  // with what looks like a comment: titles may hold '#'
-  Place place;              // of the name
-  Place value_place;        // of the value
+  std::string value;  // as written, full-width forms and all
+  Place place;        // of the name
+  Place value_place;  // of the value
 };
 
 // What is known before any matrix is looked at; each member has its default.
