@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -235,6 +236,34 @@ std::optional<ShownStep> from_bare_table(const std::string& text) {
   return table && !table->cells.empty() ? table : std::nullopt;
 }
 
+// ---- Arrays ----------------------------------------------------------------------------------------
+
+// All numbers of an array are good to the same place: that of the last reliable digit of the largest.
+std::vector<ShownStep> from_array(const Source& source) {
+  ShownStep step;
+  std::istringstream lines(source.text);
+  double largest = 0;
+  for (std::string line; std::getline(lines, line);) {
+    std::vector<ShownNumber> row;
+    for (const std::string& word : words(line)) {
+      // The digits are all there, so this is the very number that was saved.
+      const double value = std::strtod(word.c_str(), nullptr);
+      if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+      row.push_back({shortest_text(value), value, 0, false});
+    }
+    step.cells.push_back(std::move(row));
+    step.rows.push_back(std::to_string(step.cells.size()));
+  }
+  step.cols = numbered(step.cells.front().size());
+  if (largest > 0) {
+    const double unit = std::pow(10, std::floor(std::log10(largest)) + 1 - source.digits);
+    for (auto& row : step.cells) {
+      for (ShownNumber& number : row) number.unit = unit;
+    }
+  }
+  return {std::move(step)};
+}
+
 // ---- Sheets and matrices ---------------------------------------------------------------------------
 
 std::optional<std::vector<ShownStep>> from_sheet(const SourcePtr& source, Diagnostics& diagnostics) {
@@ -297,6 +326,7 @@ std::string joined(const std::vector<std::string>& names) {
 
 std::optional<std::vector<ShownStep>> read_steps(const SourcePtr& source, Diagnostics& diagnostics) {
   const std::string& text = source->text;
+  if (source->digits > 0) return from_array(*source);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first != std::string::npos && text[first] == '{') {
     try {
