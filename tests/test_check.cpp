@@ -140,7 +140,7 @@ Problem problem_of(const Exercise& e) {
   }
   Problem problem = problem_at(e.has_x() ? Entry::x : Entry::qkv, std::move(sections));
   if (e.open) forbid(problem, *e.open);
-  if (e.sink) problem.sink_logit = exactly(*e.sink);
+  if (e.sink) problem.sink_logits = {exactly(*e.sink)};
   if (e.cap) problem.softcap = exactly(*e.cap);
   return problem;
 }

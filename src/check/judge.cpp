@@ -364,7 +364,8 @@ std::map<NodeId, Given> fit_answers(const Plan& plan, const AnswerFile& file, Di
     if (answer.step.empty()) {
       diagnostics.error(file.source->name,
                         say({"the numbers stand under no step", "这些数字没有写明是哪一步"}),
-                        say({"write the step above them: [weights]", "请在上面写明步骤：[weights]"}));
+                        say({"write the step above them: [weights]; qkv diff compares a matrix alone",
+                             "请在上面写明步骤：[weights]；单独的矩阵可用 qkv diff 比较"}));
       continue;
     }
     if (std::find(ids.begin(), ids.end(), answer.step) == ids.end()) {
