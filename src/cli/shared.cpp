@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "cli/language.h"
 #include "input/source.h"
+#include "methods/claims.h"
 #include "methods/methods.h"
 #include "problem/keys.h"
 #include "render/text.h"
@@ -130,6 +131,27 @@ std::optional<Index> find_head(const std::string& text, const About& about) {
   return head >= 0 && head < about.heads ? std::optional(head) : std::nullopt;
 }
 
+// Only true numbers are worth comparing.
+void prove(const Problem& problem, const Trace& trace, Telling& telling, Diagnostics& diagnostics) {
+  if (trace.arithmetic() != Arithmetic::proved && trace.arithmetic() != Arithmetic::doubles) {
+    diagnostics.error("", say({"--prove needs true numbers, not those of a small format",
+                               "--prove 需要真值，而不是某种浮点格式的数"}));
+    return;
+  }
+  for (const Claim& claim : claims_of(problem, trace.plan())) {
+    Equality found;
+    for (const Claim::Part& part : claim.parts) {
+      const Trace other = run(part.other, {});
+      for (const RowPair& rows : part.rows) found.add(compare_rows(trace, other, rows));
+    }
+    telling.proofs.push_back({claim.sentence, found});
+  }
+  if (telling.proofs.empty()) {
+    diagnostics.warning("", say({"--prove: this problem claims to be equal to nothing else",
+                                 "--prove：这道题没有声称与别的计算相等"}));
+  }
+}
+
 void check_steps(const std::vector<std::string>& steps, const Plan& plan, Diagnostics& diagnostics) {
   std::vector<std::string> ids;
   for (const Node& node : plan.nodes) {
@@ -222,6 +244,12 @@ void add_telling_options(CLI::App& app, SharedOptions& options, Language languag
                Text{"what must hold, checked: row sums, hull, masked zeros, the shift by the maximum",
                     "核对必然成立的性质：行和、凸包、被屏蔽的零、减去最大值"}
                    .in(language));
+  app.add_flag(
+      "--prove", options.prove,
+      Text{"run the way this is claimed to be equal to (cache = full causal pass, tiles = plain softmax, "
+           "shared = repeated heads …) and show the largest difference",
+           "再按声称与之相等的方式算一遍（缓存 = 完整因果，分块 = 普通 softmax，共用 = 复制……），给出最大差"}
+          .in(language));
   add_arithmetic_options(app, options, language);
   // For timing the proof against the same trace without it.
   app.add_flag("--plain-doubles", options.plain_doubles)->group("");
@@ -376,6 +404,8 @@ std::optional<Worked> work_out(const SharedOptions& options, const Presentation&
     worked.telling.truth = worked.truth.get();
   }
   worked.trace = run(std::move(plan), run_options);
+  if (options.prove) prove(problem, worked.trace, worked.telling, diagnostics);
+  if (diagnostics.has_errors()) return std::nullopt;
   // What a text prints is never compared with the digits of a small format.
   worked.comparisons = compare(run_options.format != nullptr ? *worked.truth : worked.trace, printed);
   worked.problem = std::move(problem);

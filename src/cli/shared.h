@@ -37,6 +37,7 @@ struct SharedOptions {
   bool only_output = false;
   bool exact = false;
   bool checks = false;
+  bool prove = false;
   std::string arithmetic;
   bool plain_doubles = false;
   bool ascii = false;

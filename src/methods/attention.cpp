@@ -13,12 +13,12 @@
 // With several heads Q, K and V are cut into heads, the lines from scores to output run once a
 // head, under the prefix h1. h2. …, and the outputs are joined side by side before W_O.
 
+#include "methods/pass.h"
+
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <utility>
 
-#include "methods/methods.h"
 #include "ops/rows.h"
 
 namespace qkv {
@@ -76,70 +76,89 @@ SymbolicMatrix with_named_columns(const Given& v, bool needs_constant) {
   return result;
 }
 
-class Attention {
+class Pass {
  public:
-  explicit Attention(const Problem& problem) : problem_(problem) { visible_.allowed = problem.allowed; }
+  Pass(const Problem& problem, Builder& builder, Parameters& parameters, Sources sources)
+      : problem_(problem),
+        builder_(builder),
+        parameters_(parameters),
+        sources_(std::move(sources)),
+        prefix_(builder.prefix()) {
+    visible_.allowed = problem.allowed;
+  }
 
-  Plan plan() {
+  Read run() {
+    Read result;
     Head head;
-    if (problem_.entry == Entry::x || problem_.entry == Entry::qkv) {
+    if (computes_scores()) {
       head.q = queries();
       head.k = keys();
       values();
     }
     if (problem_.heads > 1) {
-      several_heads();
+      result.last = several_heads(result);
     } else {
-      if (problem_.entry == Entry::x || problem_.entry == Entry::qkv) {
+      if (computes_scores()) {
         head.q = rotated_queries(head.q);
         head.k = after_past("K", rotated_keys(head.k), 0, 1);
         head.v = after_past("V", values(), 0, 1);
+        result.keys = {head.k};
+        result.values = {*head.v};
       }
-      const NodeId weights = weights_of(head);
-      project_output(read(weights, head.v ? *head.v : values()), "Y");
+      result.last = project_output(output_of(head), "Y");
     }
-    return builder_.take();
+    return result;
+  }
+
+  // scores … masked, tempered.
+  NodeId scores(const Head& head) {
+    note_given_infinities();
+    switch (problem_.entry) {
+      case Entry::masked:
+        return tempered(given_table("masked", ops::given_masked));
+      case Entry::scaled:
+        return tempered(masked(head, capped(given_table("scaled", ops::given_scaled))));
+      case Entry::scores:
+        return tempered(masked(head, capped(scaled(given_table("scores", ops::given_scores)))));
+      default:
+        return tempered(masked(head, capped(scaled(raw_scores(head)))));
+    }
   }
 
  private:
-  // What one head looks for, and in what.
-  struct Head {
-    std::size_t index = 0;
-    NodeId q = 0;
-    NodeId k = 0;
-    std::optional<NodeId> v = std::nullopt;  // of a table of scores it is given later
-  };
+  bool computes_scores() const { return problem_.entry == Entry::x || problem_.entry == Entry::qkv; }
 
   // ---- Q, K, V ----
 
+  // Made before, by whoever put this pass together.
+  std::optional<NodeId> source(const std::string& name) const {
+    const auto at = sources_.nodes.find(name);
+    return at == sources_.nodes.end() ? std::nullopt : std::optional(at->second);
+  }
+
   NodeId given_matrix(const std::string& name, const Op& op, const std::vector<std::string>& rows) {
+    if (const auto made = source(name)) return *made;
     const Given& given = problem_[name];
     return builder_.given(name, op, given.shape(), given.cells, {.rows = rows});
   }
 
-  // What all heads share is made once, whoever needs it first.
+  // What all heads of a pass share is made once, whoever needs it first.
   template <class Make>
   NodeId shared(const std::string& name, Make make) {
     if (const auto made = find(name)) return *made;
     const std::string prefix = builder_.prefix();
-    builder_.name_under("");
+    builder_.name_under(prefix_);
     const NodeId made = make();
     builder_.name_under(prefix);
     return made_[name] = made;
   }
 
-  NodeId parameter(const std::string& name) {
-    return shared(name, [&] {
-      const Given& given = problem_[name];
-      const bool is_cut_out = problem_.has("W_QKV") && (name == "W_Q" || name == "W_K" || name == "W_V");
-      return builder_.given(name, is_cut_out ? ops::fused_part : ops::parameter, given.shape(), given.cells,
-                            {.role = Role::given});
-    });
-  }
+  NodeId parameter(const std::string& name) { return parameters_.node(builder_, problem_, name); }
 
   // X or X_kv with its positions, added to the plan where it is first needed.
   NodeId tokens_matrix(const std::string& name) {
     if (const auto found = find(name)) return *found;
+    if (const auto made = source(name)) return *made;
     const bool is_x = name == "X";
     const NodeId x = given_matrix(name, ops::given_tokens, is_x ? problem_.tokens : new_keys());
     const NodeTraits traits{.rows = builder_[x].rows};
@@ -162,8 +181,12 @@ class Attention {
   // The labels of the keys that are not cached.
   std::vector<std::string> new_keys() const {
     const std::vector<std::string>& all = problem_.kv_tokens;
-    const Index cached = problem_.has("past_K") ? problem_["past_K"].rows : 0;
-    return {all.begin() + cached, all.end()};
+    return {all.begin() + cached_rows(), all.end()};
+  }
+
+  Index cached_rows() const {
+    if (sources_.cached > 0) return sources_.cached;
+    return problem_.has("past_K") ? problem_["past_K"].rows : 0;
   }
 
   NodeId angles_of(const std::string& name, const std::vector<long>& positions, const Params& params,
@@ -234,6 +257,7 @@ class Attention {
 
   NodeId values() {
     if (const auto made = find("V")) return *made;
+    if (const auto made = source("V")) return *made;
     if (problem_.same_as.contains("V") || !problem_.has("V")) {
       return role_matrix("V", keys_come_from(), new_keys(),
                          {ops::given_v,
@@ -277,21 +301,40 @@ class Attention {
   // The cached rows above the new ones, of one head of `heads`.  Cached keys are rotated already.
   NodeId after_past(const std::string& name, NodeId fresh, Index head, Index heads) {
     const std::string past_name = "past_" + name;
-    if (!problem_.has(past_name)) return fresh;
+    const bool are_keys = name == "K";
+    const auto append = [&](NodeId past) {
+      return builder_.step(name + ".cache", are_keys ? ops::append_keys : ops::append_values, {past, fresh},
+                           {}, {.rows = problem_.kv_tokens, .basis = builder_[fresh].basis});
+    };
+    if (sources_.cached > 0) {
+      const auto& cache = are_keys ? sources_.past_keys : sources_.past_values;
+      return append(cache[static_cast<std::size_t>(head)]);
+    }
+    return problem_.has(past_name) ? append(past(name, head, heads)) : fresh;
+  }
+
+ public:
+  // [past_K] or [past_V] of one head.
+  NodeId past(const std::string& name, Index head, Index heads) {
+    const std::string past_name = "past_" + name;
     const bool are_keys = name == "K";
     const std::vector<std::string> rows(problem_.kv_tokens.begin(),
                                         problem_.kv_tokens.begin() + problem_[past_name].rows);
-    NodeId past = shared(past_name, [&] {
+    const NodeId past = shared(past_name, [&] {
       const Given& given = problem_[past_name];
       return builder_.given(past_name, are_keys ? ops::past_keys : ops::past_values, given.shape(),
                             given.cells, {.role = Role::given, .rows = rows});
     });
-    if (heads > 1)
-      past = part_of(past_name, past, are_keys ? ops::head_k : ops::head_v, head, heads, Role::given);
-    return builder_.step(name + ".cache", are_keys ? ops::append_keys : ops::append_values, {past, fresh}, {},
-                         {.rows = problem_.kv_tokens, .basis = builder_[fresh].basis});
+    if (heads == 1) return past;
+    return part_of(past_name, past, are_keys ? ops::head_k : ops::head_v, head, heads, Role::given);
   }
 
+  NodeId rows_given(const std::string& name) {
+    if (name == "X") return tokens_matrix(name);
+    return name == "Q" ? queries() : name == "K" ? keys() : values();
+  }
+
+ private:
   // ---- scores … masked ----
 
   NodeTraits queries_by_keys(Level level = Level::main) const {
@@ -303,20 +346,6 @@ class Attention {
     traits.has_row_sums = has_row_sums;
     const Given& given = problem_[name];
     return builder_.given(name, op, given.shape(), given.cells, std::move(traits));
-  }
-
-  NodeId scores(const Head& head) {
-    note_given_infinities();
-    switch (problem_.entry) {
-      case Entry::masked:
-        return tempered(given_table("masked", ops::given_masked));
-      case Entry::scaled:
-        return tempered(masked(head, capped(given_table("scaled", ops::given_scaled))));
-      case Entry::scores:
-        return tempered(masked(head, capped(scaled(given_table("scores", ops::given_scores)))));
-      default:
-        return tempered(masked(head, capped(scaled(raw_scores(head)))));
-    }
   }
 
   // A −∞ in a given table of scores stays −∞ when it is scaled and capped.
@@ -474,6 +503,13 @@ class Attention {
     return result;
   }
 
+  // What one head reads: the softmax at once, or tile by tile.
+  NodeId output_of(const Head& head) {
+    if (problem_.tile) return online_softmax(problem_, builder_, parameters_, head);
+    const NodeId weights = weights_of(head);
+    return read(weights, head.v ? *head.v : values());
+  }
+
   NodeId read(NodeId weights, NodeId v) {
     Params params = visible_;
     params.empty_row_is_nan = problem_.empty_row == EmptyRow::nan;
@@ -517,15 +553,15 @@ class Attention {
                          {.role = role, .rows = node.rows, .basis = node.basis});
   }
 
-  void several_heads() {
+  NodeId several_heads(Read& result) {
     const Index group = problem_.heads / problem_.kv_heads;
-    if (group > 1) kv_map();
+    if (group > 1) parameters_.shared(builder_, "kv_map", [&] { return kv_map(); });
     std::vector<NodeId> outputs;  // as they are joined
     std::vector<NodeId> all;      // with the dropped ones
     NodeId k = 0;
     NodeId v = 0;
     for (Index h = 0; h < problem_.heads; ++h) {
-      const std::string prefix = "h" + std::to_string(h + 1) + ".";
+      const std::string prefix = prefix_ + "h" + std::to_string(h + 1) + ".";
       builder_.name_under(prefix);
       Head head{.index = static_cast<std::size_t>(h)};
       head.q = part_of("Q", queries(), ops::head_q, h, problem_.heads);
@@ -534,43 +570,46 @@ class Attention {
                     {.level = Level::full, .role = Role::aside});
       if (h % group == 0) {
         // Shared keys belong to their group, not to its first head.
-        if (group > 1) builder_.name_under("g" + std::to_string(h / group + 1) + ".");
+        if (group > 1) builder_.name_under(prefix_ + "g" + std::to_string(h / group + 1) + ".");
         const Index g = h / group;
         k = part_of("K", keys(), ops::head_k, g, problem_.kv_heads);
         v = part_of("V", values(), ops::head_v, g, problem_.kv_heads);
         k = after_past("K", rotated_keys(k), g, problem_.kv_heads);
         v = after_past("V", v, g, problem_.kv_heads);
+        result.keys.push_back(k);
+        result.values.push_back(v);
         builder_.name_under(prefix);
       }
       head.q = rotated_queries(head.q);
       head.k = k;
-      const NodeId output = read(weights_of(head), v);
+      head.v = v;
+      const NodeId output = output_of(head);
       all.push_back(output);
       outputs.push_back(is_dropped(head)
                             ? builder_.step("dropped", ops::drop_head, {output}, {},
                                             {.rows = problem_.tokens, .basis = builder_[v].basis})
                             : output);
     }
-    builder_.name_under("");
-    join_heads(outputs, all);
+    builder_.name_under(prefix_);
+    return join_heads(outputs, all);
   }
 
   bool is_dropped(const Head& head) const {
     return !problem_.is_dropped.empty() && problem_.is_dropped[head.index];
   }
 
-  void kv_map() {
+  NodeId kv_map() {
     std::vector<Number> map;
     std::vector<std::string> heads;
     for (Index h = 0; h < problem_.heads; ++h) {
       map.push_back(whole_number(h / (problem_.heads / problem_.kv_heads) + 1));
       heads.push_back("h" + std::to_string(h + 1));
     }
-    builder_.given("kv_map", ops::kv_map, {1, problem_.heads}, std::move(map),
-                   {.role = Role::given, .cols = std::move(heads)});
+    return builder_.given("kv_map", ops::kv_map, {1, problem_.heads}, std::move(map),
+                          {.role = Role::given, .cols = std::move(heads)});
   }
 
-  void join_heads(const std::vector<NodeId>& outputs, const std::vector<NodeId>& all) {
+  NodeId join_heads(const std::vector<NodeId>& outputs, const std::vector<NodeId>& all) {
     const NodeTraits traits{.rows = problem_.tokens, .basis = builder_[outputs[0]].basis};
     NodeTraits beside = traits;
     beside.role = Role::aside;
@@ -580,18 +619,22 @@ class Attention {
     unlabelled.rows.clear();
     builder_.step("concat.view", ops::concat_view, outputs, symbols_in(outputs[0]), std::move(unlabelled));
     const NodeId y = project_output(concat, "Y");
-    if (outputs == all) return;
-    builder_.name_under("whole.");
+    if (outputs == all) return y;
+    builder_.name_under(prefix_ + "whole.");
     NodeId whole = builder_.step("concat", ops::concat, all, {}, beside);
     whole = project_output(whole, "Y", Role::aside);
-    builder_.name_under("");
-    if (builder_[y].is_symbolic()) return;
+    builder_.name_under(prefix_);
+    if (builder_[y].is_symbolic()) return y;
     builder_.step("distance", ops::row_distance, {y, whole}, {},
                   {.role = Role::aside, .rows = problem_.tokens});
+    return y;
   }
 
   const Problem& problem_;
-  Builder builder_;
+  Builder& builder_;
+  Parameters& parameters_;
+  Sources sources_;
+  std::string prefix_;                         // of the pass
   std::shared_ptr<const Mask> open_in_table_;  // null: no −∞ in a given table of scores
   Params visible_;                             // which keys each query may look at
   std::map<std::string, NodeId> made_;  // matrices that already stand in the plan, of all heads together
@@ -599,6 +642,33 @@ class Attention {
 
 }  // namespace
 
-Plan plan_of(const Problem& problem) { return Attention(problem).plan(); }
+NodeId Parameters::node(Builder& builder, const Problem& problem, const std::string& name) {
+  return shared(builder, name, [&] {
+    const Given& given = problem[name];
+    const bool is_cut_out = problem.has("W_QKV") && (name == "W_Q" || name == "W_K" || name == "W_V");
+    return builder.given(name, is_cut_out ? ops::fused_part : ops::parameter, given.shape(), given.cells,
+                         {.role = Role::given});
+  });
+}
+
+Read attend(const Problem& problem, Builder& builder, Parameters& parameters, Sources sources) {
+  return Pass(problem, builder, parameters, std::move(sources)).run();
+}
+
+NodeId given_rows(const Problem& problem, Builder& builder, Parameters& parameters, const std::string& name) {
+  return Pass(problem, builder, parameters, {}).rows_given(name);
+}
+
+std::vector<NodeId> given_past(const Problem& problem, Builder& builder, Parameters& parameters,
+                               const std::string& name) {
+  Pass pass(problem, builder, parameters, {});
+  std::vector<NodeId> nodes;
+  for (Index g = 0; g < problem.kv_heads; ++g) nodes.push_back(pass.past(name, g, problem.kv_heads));
+  return nodes;
+}
+
+NodeId masked_scores(const Problem& problem, Builder& builder, Parameters& parameters, const Head& head) {
+  return Pass(problem, builder, parameters, {}).scores(head);
+}
 
 }  // namespace qkv

@@ -12,6 +12,7 @@
 #include "problem/heads.h"
 #include "problem/keys.h"
 #include "problem/labels.h"
+#include "problem/passes.h"
 #include "problem/positions.h"
 #include "problem/roles.h"
 #include "problem/shapes.h"
@@ -53,6 +54,7 @@ class ProblemReader {
 
   std::optional<Problem> read() {
     draft_ = read_draft(input_, diagnostics_);
+    imply_causal(draft_);
     roles_ = assign_roles(draft_, diagnostics_);
     fit_shapes(draft_, roles_, diagnostics_);
     shuffle_tokens(draft_, roles_, diagnostics_);
@@ -60,6 +62,7 @@ class ProblemReader {
     problem_.entry = roles_.entry;
     copy_settings();
     settle_heads(draft_, roles_, problem_, diagnostics_);
+    check_passes(draft_, roles_, diagnostics_);
     find_scale();
     if (roles_.queries && roles_.keys) {
       Labels labels = label_tokens(draft_, roles_, diagnostics_);

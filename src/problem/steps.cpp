@@ -6,6 +6,7 @@
 namespace qkv {
 namespace {
 
+constexpr std::string_view kPrefill = "prefill.";
 constexpr std::string_view kPrefixes = "Lhgtb";  // layer, head, group of heads, decode step, tile
 
 const std::array kSteps{
@@ -29,6 +30,8 @@ const std::array kSteps{
     StepName{"shifted", {}},
     StepName{"exp", {}},
     StepName{"sum", {}},
+    StepName{"rescale", Text{"tile is off", "没有设置 tile"}},
+    StepName{"acc", Text{"tile is off", "没有设置 tile"}},
     StepName{"weights", {}},
     StepName{"output", {}},
     StepName{"dropped", Text{"drop_heads does not name this head", "drop_heads 没有提到这个头"}},
@@ -69,6 +72,7 @@ std::string_view entry_name(Entry entry) {
 }
 
 std::string_view behind_prefixes(std::string_view id) {
+  if (id.starts_with(kPrefill)) id.remove_prefix(kPrefill.size());
   while (true) {
     const std::size_t point = id.find('.');
     if (point == std::string_view::npos || point < 2 || kPrefixes.find(id[0]) == std::string_view::npos ||

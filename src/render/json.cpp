@@ -137,6 +137,18 @@ Json checks_as_json(const Trace& trace, Language language) {
   return lines;
 }
 
+Json proofs_as_json(const Telling& telling) {
+  Json list = Json::array();
+  for (const auto& [claim, found] : telling.proofs) {
+    list.push_back({{"claim", claim.in(telling.language)},
+                    {"holds", !found.differs},
+                    {"compared", found.compared},
+                    {"exactly_equal", found.exactly},
+                    {"largest_difference", number(found.largest)}});
+  }
+  return list;
+}
+
 const char* name_of(Agreement agreement) {
   switch (agreement) {
     case Agreement::exact:
@@ -235,6 +247,7 @@ std::string render_json(const Trace& trace, const About& about, const std::vecto
       break;
     }
   }
+  if (!telling.proofs.empty()) json["proofs"] = proofs_as_json(telling);
   if (telling.checks) json["checks"] = checks_as_json(trace, telling.language);
   json["expect"] = Json::array();
   for (const Comparison& c : comparisons) json["expect"].push_back(comparison_as_json(c));

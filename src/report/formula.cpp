@@ -87,11 +87,8 @@ class PlainWriter {
     if (take("\\sum_j")) return function("Σ_j");
     if (take("\\max")) return "max";
     const char c = rest_.front();
-    if (take("#*")) {
-      std::string all;
-      for (std::size_t k = 0; k < inputs_; ++k) all += (k == 0 ? "" : ", ") + name_(k, false);
-      return all;
-    }
+    if (take("#*")) return all_inputs(", ");
+    if (take("#;")) return all_inputs("; ");
     if (c == '#' || c == '@') {
       const std::size_t index = static_cast<std::size_t>(rest_[1] - '1');
       rest_.remove_prefix(2);
@@ -100,6 +97,12 @@ class PlainWriter {
     }
     rest_.remove_prefix(1);
     return c == '-' ? "−" : std::string(1, c);
+  }
+
+  std::string all_inputs(const char* separator) const {
+    std::string all;
+    for (std::size_t k = 0; k < inputs_; ++k) all += (k == 0 ? "" : separator) + name_(k, false);
+    return all;
   }
 
   std::string function(const char* name) {
@@ -130,9 +133,10 @@ std::string tex_formula(const Plan& plan, NodeId id, bool brief) {
   std::string out;
   const std::string_view formula = node.op.formula;
   for (std::size_t i = 0; i < formula.size(); ++i) {
-    if (formula.substr(i).starts_with("#*")) {
+    if (formula.substr(i).starts_with("#*") || formula.substr(i).starts_with("#;")) {
+      const char* separator = formula[i + 1] == '*' ? ", " : "; ";
       for (std::size_t k = 0; k < node.inputs.size(); ++k)
-        out += (k == 0 ? "" : ", ") + plan[node.inputs[k]].id;
+        out += (k == 0 ? "" : separator) + plan[node.inputs[k]].id;
       ++i;
     } else if ((formula[i] == '#' || formula[i] == '@') && i + 1 < formula.size()) {
       const std::size_t index = static_cast<std::size_t>(formula[i + 1] - '1');

@@ -9,6 +9,7 @@
 #include "report/against.h"
 #include "report/checks.h"
 #include "report/formula.h"
+#include "report/proofs.h"
 
 namespace qkv {
 namespace {
@@ -37,6 +38,7 @@ class Narrator {
       if (is_shown(id)) step(id);
     }
     compared(comparisons);
+    for (Block& block : proofs(telling_.proofs, telling_.language)) add(std::move(block));
     if (telling_.checks) {
       for (Block& block : checks(trace_, telling_.language)) add(std::move(block));
     }
@@ -218,9 +220,10 @@ class Narrator {
     const Reading reading = reading_of(node, is_brief());
     std::string text = reading.op.why.in(telling_.language);
     if (reading.params.numbers.empty()) return text;
-    const std::string number = reading.params.numbers.front().text;
-    for (std::size_t at = text.find("@1"); at != std::string::npos; at = text.find("@1"))
-      text.replace(at, 2, number);
+    for (std::size_t at = text.find('@'); at != std::string::npos; at = text.find('@', at + 1)) {
+      const std::size_t index = static_cast<std::size_t>(text[at + 1] - '1');
+      text.replace(at, 2, reading.params.numbers[index].text);
+    }
     return text;
   }
 

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "report/expect.h"
 #include "report/report.h"
+#include "run/equality.h"
 #include "run/trace.h"
 
 namespace qkv {
@@ -34,6 +35,12 @@ struct About {
   bool values_are_tokens = false;  // V = X: the hull is that of the inputs themselves
 };
 
+// What the problem's method claims to be equal to, and how far apart the two were.
+struct Proved {
+  Said claim;
+  Equality found;
+};
+
 struct Telling {
   Detail detail = Detail::steps;
   int decimals = 4;
@@ -44,6 +51,7 @@ struct Telling {
   bool only_output = false;                  // the bare result
   bool exact = false;                        // fractions, roots and exponentials beside the decimals
   bool checks = false;                       // with a footer of what must hold
+  std::vector<Proved> proofs = {};           // told at the end
   // The true trace, where this one is rounded at every step or computed in a small format.
   const Trace* truth = nullptr;
 };

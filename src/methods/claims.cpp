@@ -1,0 +1,169 @@
+#include "methods/claims.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "methods/methods.h"
+#include "methods/pass.h"
+
+namespace qkv {
+namespace {
+
+// Every row of the result against the row of the same number.
+Claim::Part same_rows(const Plan& plan, Plan other) {
+  Claim::Part part{std::move(other), {}};
+  const NodeId here = plan.last_step();
+  const NodeId there = part.other.last_step();
+  for (Index i = 0; i < plan[here].shape.rows; ++i) part.rows.push_back({here, i, there, i});
+  return part;
+}
+
+bool computes_scores(const Problem& p) { return p.entry == Entry::x || p.entry == Entry::qkv; }
+
+Given rows_of(const Given& given, const std::vector<Index>& rows) {
+  Given part = given;
+  part.cells.clear();
+  part.row_labels.clear();
+  part.rows = static_cast<Index>(rows.size());
+  for (const Index row : rows) {
+    for (Index col = 0; col < given.cols; ++col) part.cells.push_back(given.at(row, col));
+  }
+  return part;
+}
+
+// The heads of `width` columns in a new order, some of them several times.
+Given heads_of(const Given& given, const std::vector<Index>& heads, Index width, bool are_rows) {
+  Given result = given;
+  result.cells.clear();
+  result.row_labels.clear();
+  const Index count = static_cast<Index>(heads.size()) * width;
+  (are_rows ? result.rows : result.cols) = count;
+  const auto place = [&](Index at) {
+    return heads[static_cast<std::size_t>(at / width)] * width + at % width;
+  };
+  for (Index i = 0; i < result.rows; ++i) {
+    for (Index j = 0; j < result.cols; ++j)
+      result.cells.push_back(are_rows ? given.at(place(i), j) : given.at(i, place(j)));
+  }
+  return result;
+}
+
+// Every query head with keys and values of its own: the shared ones repeated.
+Problem with_repeated_heads(const Problem& problem) {
+  Problem p = problem;
+  std::vector<Index> heads;
+  for (Index h = 0; h < p.heads; ++h) heads.push_back(h / (p.heads / p.kv_heads));
+  const bool is_linear = p.layout == Layout::linear;
+  for (const char* name : {"K", "V", "W_K", "W_V", "b_K", "b_V", "past_K", "past_V"}) {
+    if (!p.has(name)) continue;
+    const bool are_rows = is_linear && name[0] == 'W';
+    Given& given = p.given.find(name)->second;
+    given = heads_of(given, heads, (are_rows ? given.rows : given.cols) / p.kv_heads, are_rows);
+  }
+  p.kv_heads = p.heads;
+  return p;
+}
+
+// The first `count` tokens alone.
+Problem prefix_of(const Problem& problem, Index count) {
+  std::vector<Index> rows;
+  for (Index i = 0; i < count; ++i) rows.push_back(i);
+  Problem p = part_of(problem, 0, count, rows);
+  for (const char* name : {"X", "P", "Q", "K", "V"}) {
+    if (p.has(name)) p.given[name] = rows_of(problem[name], rows);
+  }
+  return p;
+}
+
+bool looks_back_only(const Problem& p) {
+  if (!p.allowed || p.tokens.size() != p.kv_tokens.size()) return false;
+  for (Index i = 0; i < p.allowed->rows(); ++i) {
+    if (p.allowed->row(i).tail(p.allowed->cols() - i - 1).any()) return false;
+  }
+  return true;
+}
+
+bool is_self_attention(const Problem& p) {
+  return computes_scores(p) && p.tokens.size() == p.kv_tokens.size() && !p.has("X_kv") && !p.has("past_K");
+}
+
+Problem with_reversed_tokens(const Problem& problem) {
+  Problem p = problem;
+  std::vector<Index> rows;
+  for (Index i = static_cast<Index>(p.tokens.size()); i > 0; --i) rows.push_back(i - 1);
+  for (const char* name : {"X", "Q", "K", "V"}) {
+    if (p.has(name)) p.given[name] = rows_of(problem[name], rows);
+  }
+  std::reverse(p.tokens.begin(), p.tokens.end());
+  std::reverse(p.kv_tokens.begin(), p.kv_tokens.end());
+  return p;
+}
+
+bool was_shuffled(const Problem& p) {
+  return std::any_of(p.settings.begin(), p.settings.end(), [](const auto& s) { return s.first == "order"; });
+}
+
+}  // namespace
+
+std::vector<Claim> claims_of(const Problem& problem, const Plan& plan) {
+  std::vector<Claim> claims;
+  const auto claim_same = [&](Said sentence, const Problem& other) {
+    claims.push_back({std::move(sentence), {}});
+    claims.back().parts.push_back(same_rows(plan, plan_of(other)));
+  };
+  if (problem.is_decoded) {
+    Problem whole = problem;
+    whole.is_decoded = false;
+    claim_same(say({"decoding with a cache gives the rows of one full causal pass",
+                    "借助缓存逐个解码，与一次完整的因果计算得到同样的各行"}),
+               whole);
+  }
+  if (problem.tile) {
+    Problem whole = problem;
+    whole.tile.reset();
+    claim_same(say({"the softmax tile by tile gives what the plain softmax gives",
+                    "分块计算的 softmax 与普通 softmax 结果相同"}),
+               whole);
+  }
+  if (problem.kv_heads < problem.heads) {
+    claim_same(say({"sharing keys and values is the same as repeating them for every query head",
+                    "共用键和值，与给每个查询头各复制一份结果相同"}),
+               with_repeated_heads(problem));
+  }
+  if (problem.rope.pairs != Rope::Pairs::none && !problem.has("past_K") && !problem.adds_sinusoids) {
+    constexpr long kShift = 10;
+    Problem shifted = problem;
+    for (long& position : shifted.positions) position += kShift;
+    for (long& position : shifted.kv_positions) position += kShift;
+    claim_same(say({"with rotary positions only distances count: all positions shifted by {0} change nothing",
+                    "旋转位置编码只看相对距离：所有位置都加 {0}，结果不变"},
+                   kShift),
+               shifted);
+  }
+  if (looks_back_only(problem) && is_self_attention(problem) && !problem.is_decoded) {
+    Claim claim{say({"one causal pass gives what every prefix alone gives for its last token",
+                     "一次因果计算的每一行，等于单独用前若干个 token 计算时最后一个 token 的结果"}),
+                {}};
+    const NodeId here = plan.last_step();
+    for (Index count = 1; count <= static_cast<Index>(problem.tokens.size()); ++count) {
+      Claim::Part part{plan_of(prefix_of(problem, count)), {}};
+      part.rows.push_back({here, count - 1, part.other.last_step(), count - 1});
+      claim.parts.push_back(std::move(part));
+    }
+    claims.push_back(std::move(claim));
+  }
+  if (was_shuffled(problem) && is_self_attention(problem)) {
+    Claim claim{say({"tokens in another order (here: reversed) take their rows of the output along",
+                     "换一个 token 顺序（这里是倒序），输出的各行跟着 token 走"}),
+                {}};
+    Claim::Part part{plan_of(with_reversed_tokens(problem)), {}};
+    const NodeId here = plan.last_step();
+    const Index n = plan[here].shape.rows;
+    for (Index i = 0; i < n; ++i) part.rows.push_back({here, i, part.other.last_step(), n - 1 - i});
+    claim.parts.push_back(std::move(part));
+    claims.push_back(std::move(claim));
+  }
+  return claims;
+}
+
+}  // namespace qkv

@@ -1,0 +1,88 @@
+// One pass of attention over some queries and keys: what the methods put together.
+//
+// Decoding is a pass per token, a stack a pass per layer, reading a memory a pass per hop.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+#include "problem/problem.h"
+
+namespace qkv {
+
+// What one head looks for, and in what.
+struct Head {
+  std::size_t index = 0;
+  NodeId q = 0;
+  NodeId k = 0;
+  std::optional<NodeId> v = std::nullopt;  // of a table of scores it is given later
+};
+
+// W_Q, b_O, v_a …: made where they are first needed, and used by every pass that names them.
+class Parameters {
+ public:
+  NodeId node(Builder& builder, const Problem& problem, const std::string& name);
+
+  // Anything else that is made once, under no prefix.
+  template <class Make>
+  NodeId shared(Builder& builder, const std::string& name, Make make) {
+    if (const auto at = made_.find(name); at != made_.end()) return at->second;
+    const std::string prefix = builder.prefix();
+    builder.name_under(layer_prefix_);
+    const NodeId made = make();
+    builder.name_under(prefix);
+    return made_[name] = made;
+  }
+
+  // From now on parameters belong to this layer alone.
+  void enter_layer(std::string prefix) {
+    layer_prefix_ = std::move(prefix);
+    made_.clear();
+  }
+
+ private:
+  std::string layer_prefix_;  // "" or "L2."
+  std::map<std::string, NodeId> made_;
+};
+
+// Matrices of a pass that stand in the plan already, in place of those that the problem gives.
+struct Sources {
+  std::map<std::string, NodeId> nodes = {};  // "X", "Q", "K", "V"
+  Index cached = 0;                          // rows of the keys and values of earlier passes …
+  std::vector<NodeId> past_keys = {};        // … one an KV head, rotated already
+  std::vector<NodeId> past_values = {};
+};
+
+struct Read {
+  NodeId last = 0;           // Y, concat or output
+  std::vector<NodeId> keys;  // all that may be looked at, one an KV head
+  std::vector<NodeId> values;
+};
+
+// The lines from Q, K and V to the last one, under the builder's prefix.
+Read attend(const Problem& problem, Builder& builder, Parameters& parameters, Sources sources = {});
+
+// X with its positions, or Q, K or V as given: of all tokens together.
+NodeId given_rows(const Problem& problem, Builder& builder, Parameters& parameters, const std::string& name);
+
+// [past_K] or [past_V], one an KV head.
+std::vector<NodeId> given_past(const Problem& problem, Builder& builder, Parameters& parameters,
+                               const std::string& name);
+
+// scores … masked of one head.
+NodeId masked_scores(const Problem& problem, Builder& builder, Parameters& parameters, const Head& head);
+
+// The softmax and the read of one head, tile by tile; see methods/online.cpp.
+NodeId online_softmax(const Problem& problem, Builder& builder, Parameters& parameters, const Head& head);
+
+// Token by token with a KV cache; see methods/decode.cpp.
+NodeId decode(const Problem& problem, Builder& builder, Parameters& parameters);
+
+// The queries [first, first + count) of a problem against some of its keys, as a problem of its own: its
+// tokens, masks, biases and positions.  X, Q, K and V are those of the whole.
+Problem part_of(const Problem& problem, Index first, Index count, const std::vector<Index>& keys);
+
+}  // namespace qkv

@@ -1,0 +1,17 @@
+#include "methods/methods.h"
+#include "methods/pass.h"
+
+namespace qkv {
+
+Plan plan_of(const Problem& problem) {
+  Builder builder;
+  Parameters parameters;
+  if (problem.is_decoded) {
+    decode(problem, builder, parameters);
+  } else {
+    attend(problem, builder, parameters);
+  }
+  return builder.take();
+}
+
+}  // namespace qkv
