@@ -145,8 +145,55 @@ Problem sinusoidal_problem() {
   return p;
 }
 
+// Two tokens one after the other, of which the second no longer sees the first.
+Problem decoded_problem() {
+  Problem p =
+      problem_at(Entry::qkv, {{"Q", filled_rows(3, 2)}, {"K", filled_rows(3, 2)}, {"V", filled_rows(3, 1)}});
+  forbid(p, mask_of("1 0 0 ; 1 1 0 ; 0 1 1"));
+  p.is_decoded = true;
+  return p;
+}
+
+Problem decoded_from_x() {
+  Problem p = problem_at(Entry::x, {{"X", filled_rows(2, 3)},
+                                    {"W_Q", filled_rows(3, 2)},
+                                    {"W_K", filled_rows(3, 2)},
+                                    {"W_V", filled_rows(3, 1)}});
+  forbid(p, mask_of("1 0 ; 1 1"));
+  p.is_decoded = true;
+  return p;
+}
+
+Problem tiled_problem() {
+  Problem p =
+      problem_at(Entry::qkv, {{"Q", filled_rows(2, 2)}, {"K", filled_rows(3, 2)}, {"V", filled_rows(3, 1)}});
+  p.tile = Tile{1, 2};
+  return p;
+}
+
+Problem stacked_problem() {
+  Problem p = decoded_from_x();
+  p.is_decoded = false;
+  p.given["W_V"] = filled_rows(3, 3);
+  p.has_residual = true;
+  p.stack = {p, p};
+  return p;
+}
+
+Problem hopping_problem() {
+  Problem p =
+      problem_at(Entry::qkv, {{"Q", filled_rows(1, 2)}, {"K", filled_rows(3, 2)}, {"V", filled_rows(3, 2)}});
+  p.hops = 2;
+  return p;
+}
+
 std::vector<Problem> all_problems() {
   return {plain_problem(),
+          decoded_problem(),
+          decoded_from_x(),
+          tiled_problem(),
+          stacked_problem(),
+          hopping_problem(),
           heads_problem(),
           cached_problem(Rope::Pairs::half),
           cached_problem(Rope::Pairs::interleaved),

@@ -62,7 +62,7 @@ bool is_easy(const Trace& trace, int decimals) {
     const Matrix& values = trace.values(id);
     for (Index k = 0; k < values.size(); ++k) {
       if (is_near_an_edge(values(k), decimals)) return false;
-      if (node.id == "scores" && std::abs(values(k)) > kLargestScore) return false;
+      if (node.name() == "scores" && std::abs(values(k)) > kLargestScore) return false;
     }
   }
   return true;

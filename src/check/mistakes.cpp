@@ -423,9 +423,10 @@ std::span<const Mistake> mistakes() { return kMistakes; }
 
 std::vector<NodeId> nodes_spoiled(const Mistake& mistake, const Plan& plan) {
   std::vector<NodeId> nodes;
-  for (const std::string_view id : mistake.nodes) {
-    const auto node = plan.find(id);
-    if (node && !is_given(plan[*node])) nodes.push_back(*node);
+  for (NodeId id = 0; id < plan.nodes.size(); ++id) {
+    const auto is_named = [&](std::string_view name) { return name == plan[id].name(); };
+    const bool is_spoiled = std::any_of(mistake.nodes.begin(), mistake.nodes.end(), is_named);
+    if (is_spoiled && !is_given(plan[id]) && plan[id].role == Role::step) nodes.push_back(id);
   }
   return nodes;
 }

@@ -36,7 +36,7 @@ bool is_multiple_of(const Interval& x, const Rational& unit) {
 constexpr int kWidestImage = 10;
 
 bool may_be_rounded(const Node& node) {
-  return !is_given(node) && node.role == Role::step && node.level == Level::main && node.id != "masked";
+  return !is_given(node) && node.role == Role::step && node.level == Level::main && node.name() != "masked";
 }
 
 bool is_nan(const Interval& x) { return !(lower(x) == lower(x)); }
@@ -102,7 +102,7 @@ IntervalMatrix Sheet::compute(NodeId id, const Values& values, bool has_own_mask
   if (is_given(node)) return given_rows<IntervalMatrix>(node, 0, node.shape.rows);
   const bool is_brief = node.brief && !is_answered_between(node.brief->inputs[0], id);
   // A step after `masked` finds −∞ where its input hides a key.
-  const auto masked = plan().find("masked");
+  const auto masked = plan().find_beside(node, "masked");
   const bool is_after_mask = masked && *masked < id;
   const auto fitting = [&](Params params) {
     if (has_own_mask && is_after_mask) params.allowed = nullptr;

@@ -7,9 +7,27 @@
 
 namespace qkv {
 
+// Of the same head, layer or pass; else the nearest of that name that this one is computed from: a head of
+// queries reads keys of a group.
+std::optional<NodeId> Spoil::node_named(std::string_view name) const {
+  const Plan& plan = sheet.plan();
+  std::optional<NodeId> found = plan.find(at().prefix + std::string(name));
+  if (!found) {
+    std::vector<NodeId> open = at().inputs;
+    while (!open.empty() && !found) {
+      const NodeId latest = *std::max_element(open.begin(), open.end());
+      std::erase(open, latest);
+      if (plan[latest].name() == name) found = latest;
+      open.insert(open.end(), plan[latest].inputs.begin(), plan[latest].inputs.end());
+    }
+  }
+  if (!found) found = plan.find_beside(at(), name);
+  return found && *found < node ? found : std::nullopt;
+}
+
 const IntervalMatrix* Spoil::value(std::string_view id) const {
-  const auto found = sheet.plan().find(id);
-  return found && *found < node ? &sheet.value(*found, Chain::theirs) : nullptr;
+  const auto found = node_named(id);
+  return found ? &sheet.value(*found, Chain::theirs) : nullptr;
 }
 
 namespace spoil {
@@ -217,7 +235,7 @@ Results scores_times(const Spoil& s, const std::optional<Interval>& factor) {
   const IntervalMatrix* scores = s.value("scores");
   if (scores == nullptr || !factor || !d_k(s)) return {};
   const M scaled = times(*scores, *factor);
-  if (s.at().id == "scaled") return {scaled};
+  if (s.at().name() == "scaled") return {scaled};
   return {weights_after_mask(s, scaled)};
 }
 
@@ -254,7 +272,7 @@ Results bias_scaled(const Spoil& s) {
   if (scores == nullptr || bias == nullptr || !d) return {};
   const M sum = both(*scores, *bias, [](const Interval& a, const Interval& b) { return a + b; });
   const M masked = hidden(times(sum, Interval(1 / root(*d))), open_keys(s, sum));
-  return {s.at().id == "masked" ? masked : weights_from(s, masked)};
+  return {s.at().name() == "masked" ? masked : weights_from(s, masked)};
 }
 
 // ---- Masks -----------------------------------------------------------------------------------
@@ -291,7 +309,7 @@ Results under_mask(const Spoil& s, const std::vector<Mask>& masks) {
   for (const Mask& open : masks) {
     if (open.rows() != scores->rows() || open.cols() != scores->cols() || open == *mask_of(s)) continue;
     const M masked = hidden(*scores, open);
-    if (s.at().id == "masked") {
+    if (s.at().name() == "masked") {
       results.emplace_back(masked);
       continue;
     }
@@ -385,7 +403,7 @@ Results zero_for_infinity(const Spoil& s) {
   if (!scores || mask == nullptr) return {};
   const M masked =
       each(*scores, [&](Index i, Index j, const Interval& x) { return (*mask)(i, j) ? x : Interval(0); });
-  return {s.at().id == "masked" ? masked : softmax(masked)};
+  return {s.at().name() == "masked" ? masked : softmax(masked)};
 }
 Results ones_added(const Spoil& s) {
   const std::optional<M> scores = unmasked(s);
@@ -393,13 +411,13 @@ Results ones_added(const Spoil& s) {
   if (!scores || mask == nullptr) return {};
   const M masked =
       each(*scores, [&](Index i, Index j, const Interval& x) { return (*mask)(i, j) ? Interval(x + 1) : x; });
-  return {s.at().id == "masked" ? masked : softmax(masked)};
+  return {s.at().name() == "masked" ? masked : softmax(masked)};
 }
 Results mask_unscaled(const Spoil& s) {
   const IntervalMatrix* scores = s.value("scores");
   if (scores == nullptr || mask_of(s) == nullptr || !d_k(s)) return {};
   const M masked = hidden(*scores, *mask_of(s));
-  return {s.at().id == "masked" ? masked : softmax(masked)};
+  return {s.at().name() == "masked" ? masked : softmax(masked)};
 }
 
 // Rows without a key under the problem's own mask.
@@ -443,7 +461,7 @@ Results finite_fill(const Spoil& s) {
   const std::optional<M> scores = unmasked(s);
   const Mask* mask = mask_of(s);
   if (!scores || mask == nullptr) return {};
-  if (s.at().id == "masked") return masked_with_fill(s);
+  if (s.at().name() == "masked") return masked_with_fill(s);
   Results results;
   for (const double fill : {-1e4, -65504.0, -1e9}) {
     const M weights = softmax(each(*scores, [&](Index i, Index j, const Interval& x) {
@@ -482,7 +500,7 @@ Results capped_after_mask(const Spoil& s) {
   const M result = each(sum, [&](Index i, Index j, const Interval& x) {
     return (*mask)(i, j) ? Interval(cap * tanh(Interval(x / cap))) : Interval(-cap);
   });
-  return {s.at().id == "masked" ? result : weights_from_open(s, result)};
+  return {s.at().name() == "masked" ? result : weights_from_open(s, result)};
 }
 
 // ---- Softmax ---------------------------------------------------------------------------------

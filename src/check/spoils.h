@@ -4,6 +4,7 @@
 // a matrix of another shape than the step's, or none, where the mistake cannot be made there.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -19,7 +20,8 @@ struct Spoil {
   const Node& at() const { return sheet.plan()[node]; }
   // A node's numbers as they stand on the sheet, or follow from it; null when there is no such node before
   // this one.
-  const IntervalMatrix* value(std::string_view id) const;
+  const IntervalMatrix* value(std::string_view name) const;
+  std::optional<NodeId> node_named(std::string_view name) const;
   // Null where nothing was written.
   const Given* written() const { return sheet.answer(node); }
   const IntervalMatrix& input(std::size_t i) const { return sheet.value(at().inputs[i], Chain::theirs); }

@@ -209,6 +209,7 @@ class Pass {
   NodeId role_matrix(const std::string& name, const std::string& from, const std::vector<std::string>& rows,
                      const RoleOps& ops) {
     if (const auto made = find(name)) return *made;
+    if (const auto made = source(name)) return made_[name] = *made;
     return made_[name] = make_role_matrix(name, from, rows, ops);
   }
 

@@ -72,6 +72,7 @@ Problem prefix_of(const Problem& problem, Index count) {
   for (const char* name : {"X", "P", "Q", "K", "V"}) {
     if (p.has(name)) p.given[name] = rows_of(problem[name], rows);
   }
+  for (Problem& layer : p.stack) layer = prefix_of(layer, count);
   return p;
 }
 
@@ -96,6 +97,7 @@ Problem with_reversed_tokens(const Problem& problem) {
   }
   std::reverse(p.tokens.begin(), p.tokens.end());
   std::reverse(p.kv_tokens.begin(), p.kv_tokens.end());
+  for (Problem& layer : p.stack) layer = with_reversed_tokens(layer);
   return p;
 }
 
@@ -118,14 +120,14 @@ std::vector<Claim> claims_of(const Problem& problem, const Plan& plan) {
                     "借助缓存逐个解码，与一次完整的因果计算得到同样的各行"}),
                whole);
   }
-  if (problem.tile) {
+  if (problem.tile && problem.stack.empty()) {
     Problem whole = problem;
     whole.tile.reset();
     claim_same(say({"the softmax tile by tile gives what the plain softmax gives",
                     "分块计算的 softmax 与普通 softmax 结果相同"}),
                whole);
   }
-  if (problem.kv_heads < problem.heads) {
+  if (problem.kv_heads < problem.heads && problem.stack.empty()) {
     claim_same(say({"sharing keys and values is the same as repeating them for every query head",
                     "共用键和值，与给每个查询头各复制一份结果相同"}),
                with_repeated_heads(problem));
@@ -135,12 +137,18 @@ std::vector<Claim> claims_of(const Problem& problem, const Plan& plan) {
     Problem shifted = problem;
     for (long& position : shifted.positions) position += kShift;
     for (long& position : shifted.kv_positions) position += kShift;
+    for (Problem& layer : shifted.stack) {
+      for (long& position : layer.positions) position += kShift;
+      for (long& position : layer.kv_positions) position += kShift;
+    }
     claim_same(say({"with rotary positions only distances count: all positions shifted by {0} change nothing",
                     "旋转位置编码只看相对距离：所有位置都加 {0}，结果不变"},
                    kShift),
                shifted);
   }
-  if (looks_back_only(problem) && is_self_attention(problem) && !problem.is_decoded) {
+  const bool all_look_back =
+      looks_back_only(problem) && std::all_of(problem.stack.begin(), problem.stack.end(), looks_back_only);
+  if (all_look_back && is_self_attention(problem) && !problem.is_decoded) {
     Claim claim{say({"one causal pass gives what every prefix alone gives for its last token",
                      "一次因果计算的每一行，等于单独用前若干个 token 计算时最后一个 token 的结果"}),
                 {}};

@@ -44,7 +44,7 @@ class Parameters {
   }
 
  private:
-  std::string layer_prefix_;  // "" or "L2."
+  std::string layer_prefix_;  // "", or "L2." in a stack
   std::map<std::string, NodeId> made_;
 };
 
@@ -80,6 +80,10 @@ NodeId online_softmax(const Problem& problem, Builder& builder, Parameters& para
 
 // Token by token with a KV cache; see methods/decode.cpp.
 NodeId decode(const Problem& problem, Builder& builder, Parameters& parameters);
+
+// Layer after layer, and hop after hop; see methods/stack.cpp.
+NodeId stack(const Problem& problem, Builder& builder, Parameters& parameters);
+NodeId hops(const Problem& problem, Builder& builder, Parameters& parameters);
 
 // The queries [first, first + count) of a problem against some of its keys, as a problem of its own: its
 // tokens, masks, biases and positions.  X, Q, K and V are those of the whole.

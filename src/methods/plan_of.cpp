@@ -6,7 +6,11 @@ namespace qkv {
 Plan plan_of(const Problem& problem) {
   Builder builder;
   Parameters parameters;
-  if (problem.is_decoded) {
+  if (!problem.stack.empty()) {
+    stack(problem, builder, parameters);
+  } else if (problem.hops > 1) {
+    hops(problem, builder, parameters);
+  } else if (problem.is_decoded) {
     decode(problem, builder, parameters);
   } else {
     attend(problem, builder, parameters);

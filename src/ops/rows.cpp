@@ -29,7 +29,7 @@ std::span<const Op* const> all() {
       &positions, &turning_angles, &rotate_half_q, &rotate_half_k, &rotate_interleaved_q, &rotate_interleaved_k,
       &sinusoids, &learned_positions, &add_positions, &past_keys, &past_values, &append_keys, &append_values,
       // passes.cpp
-      &new_x, &new_q, &new_k, &new_v, &kept_keys, &kept_values, &decoded,
+      &new_x, &new_q, &new_k, &new_v, &kept_keys, &kept_values, &decoded, &add_residual, &next_query,
       &tile_q, &tile_k, &tile_v, &running_max, &rescale, &running_sum, &tile_read, &running_read, &finish_read, &tiled,
   });
   // clang-format on

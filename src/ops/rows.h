@@ -68,6 +68,7 @@ extern const Op append_keys, append_values;  // cached rows, new rows
 // Work in pieces (ops/passes.cpp).  numbers: the rows that are taken, counted from 1.
 extern const Op new_x, new_q, new_k, new_v, kept_keys, kept_values;
 extern const Op decoded;  // any number of inputs
+extern const Op add_residual, next_query;
 extern const Op tile_q, tile_k, tile_v;
 extern const Op running_max, rescale, running_sum, tile_read, running_read, finish_read;
 extern const Op tiled;  // numbers: most numbers held, cells of the table, tiles skipped

@@ -23,6 +23,17 @@ std::optional<std::string_view> behind_prefix(std::string_view name) {
   return inner.size() < name.size() ? std::optional(inner) : std::nullopt;
 }
 
+// The number of "L2.mask".
+std::optional<Index> layer_of(std::string_view name) {
+  constexpr std::size_t kLongest = 4;
+  const std::size_t point = name.find('.');
+  if (name.empty() || name[0] != 'L' || point == std::string_view::npos || point < 2 || point > kLongest ||
+      name.substr(1, point - 1).find_first_not_of("0123456789") != std::string_view::npos) {
+    return std::nullopt;
+  }
+  return std::stol(std::string(name.substr(1, point - 1)));
+}
+
 class DraftReader {
  public:
   DraftReader(const ProblemInput& input, Diagnostics& diagnostics)
@@ -55,16 +66,21 @@ class DraftReader {
               setting.key_span);
         continue;
       }
-      const Key* key = find_key(setting.key);
+      const auto layer = layer_of(setting.key);
+      const Key* key = find_key(layer ? setting.key.substr(setting.key.find('.') + 1) : setting.key);
       if (!key) {
         unknown_setting(setting.key, place);
+        continue;
+      }
+      const Span value = key->is_free_text ? setting.whole_value : setting.value;
+      SettingText written{key,
+                          outline.source->text.substr(value.begin, value.end - value.begin),
+                          place,
+                          {outline.source, value, {}}};
+      if (layer) {
+        draft_.layer_settings[*layer].push_back(std::move(written));
       } else if (!is_overridden(key->name)) {
-        const Span value = key->is_free_text ? setting.whole_value : setting.value;
-        read_setting({key,
-                      outline.source->text.substr(value.begin, value.end - value.begin),
-                      place,
-                      {outline.source, value, {}}},
-                     draft_.settings, diagnostics_);
+        read_setting(written, draft_.settings, diagnostics_);
       }
     }
     for (const auto& [name, value] : input_.settings) {
@@ -95,12 +111,6 @@ class DraftReader {
       hint = say({"'{0}' is a matrix: write [{0}] on a line of its own, and its rows below",
                   "“{0}”是矩阵：请单独一行写 [{0}]，数据写在下面各行"},
                  name);
-    } else if (const auto inner = behind_prefix(name); inner && find_key(*inner)) {
-      return report(Severity::error, place,
-                    say({"this version of qkv computes one layer; '{0}' is not available yet",
-                         "这个版本的 qkv 只计算一层；尚不支持“{0}”"},
-                        quotable(name)),
-                    {}, diagnostics_);
     } else {
       std::vector<std::string_view> names;
       for (const Key& key : keys()) names.push_back(key.name);
@@ -126,7 +136,7 @@ class DraftReader {
     DraftMatrix matrix =
         read({source, {0, source->text.size()}, {0, 0}, called, Within::matrix_file}, kind->cells);
     matrix.is_from_option = true;
-    keep(*kind, std::move(matrix));
+    keep(*kind, std::move(matrix), name);
   }
 
   void sections(const Outline& outline) {
@@ -149,15 +159,12 @@ class DraftReader {
     if (section.name.starts_with(kExpect)) return expectation(place, section.name.substr(kExpect.size()));
     const SectionKind* kind = find_section_kind(section.name);
     const auto inner = behind_prefix(section.name);
-    if (!kind && inner && find_section_kind(*inner)) {
-      read(place, find_section_kind(*inner)->cells);  // its own faults are worth knowing
-      return not_available(place, section.name);
-    }
+    if (!kind && inner) kind = find_section_kind(*inner);  // of one layer or one head
     if (!kind) return unknown_section(place, section.name);
     if (draft_.has(section.name)) return;  // an option has taken its place
     DraftMatrix matrix = read(place, kind->cells);
     if (!kind->is_available) return not_available(place, section.name);
-    keep(*kind, std::move(matrix));
+    keep(*kind, std::move(matrix), section.name);
   }
 
   void not_available(const MatrixPlace& place, const std::string& name) {
@@ -224,7 +231,7 @@ class DraftReader {
     return result;
   }
 
-  void keep(const SectionKind& kind, DraftMatrix matrix) {
+  void keep(const SectionKind& kind, DraftMatrix matrix, const std::string& name) {
     if (kind.is_vector && matrix.has_shape) {
       Given& given = matrix.given;
       if (given.rows > 1 && given.cols > 1) {
@@ -239,7 +246,7 @@ class DraftReader {
       given.rows = 1;
       given.row_labels.clear();
     }
-    draft_.matrices.emplace(kind.name, std::move(matrix));
+    draft_.matrices.emplace(name, std::move(matrix));
   }
 
   const ProblemInput& input_;

@@ -38,6 +38,8 @@ struct Draft {
   Settings settings;
   std::map<std::string, DraftMatrix, std::less<>> matrices;
   std::vector<DraftExpectation> expected;
+  // "L2.mask = …": what one layer has otherwise, by its number.  Its matrices stand above as "L2.W_Q".
+  std::map<Index, std::vector<SettingText>> layer_settings;
   bool is_complete = true;  // false: something was not understood, so nothing can be said to be missing
 
   const DraftMatrix* find(std::string_view name) const {

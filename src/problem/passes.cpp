@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "problem/shapes.h"
 #include "problem/steps.h"
 
 namespace qkv {
@@ -18,6 +19,36 @@ void imply_causal(Draft& draft) {
   given.text = mask.text;
   draft.settings.given.emplace("mask", std::move(given));
 }
+
+namespace {
+
+// What is read is added to the query, so both are equally wide.
+void check_hops(const Draft& draft, const Roles& roles, Diagnostics& diagnostics) {
+  const Settings& settings = draft.settings;
+  if (settings.hops == 1) return;
+  const auto error = [&](Said message) {
+    report(Severity::error, settings.find("hops")->value_place, std::move(message), {}, diagnostics);
+  };
+  if (!roles.computes_scores() || settings.is_decoded || draft.has("past_K")) {
+    return error(say(
+        {"several hops read one memory from Q, K and V, in one pass", "多次读取要有 Q、K、V，并且一次完成"}));
+  }
+  if (!roles.q.shape || !roles.v.shape) {
+    if (roles.is_settled) error(say({"several hops need numbers in V", "多次读取要求 V 是数"}));
+    return;
+  }
+  const Index heads = settings.heads;
+  const Index kv_heads = settings.kv_heads.value_or(heads);
+  const DraftMatrix* w = draft.find("W_O");
+  const Index width =
+      w ? as_columns(settings, w->given.shape()).cols : roles.v.shape->cols / kv_heads * heads;
+  if (width == roles.q.shape->cols) return;
+  error(say({"what a hop reads is {0} wide, but Q is {1}: it is added to the query of the next hop",
+             "每次读到的内容有 {0} 列，而 Q 有 {1} 列：它要加到下一次的查询上"},
+            width, roles.q.shape->cols));
+}
+
+}  // namespace
 
 void check_passes(const Draft& draft, const Roles& roles, Diagnostics& diagnostics) {
   const Settings& settings = draft.settings;
@@ -39,6 +70,7 @@ void check_passes(const Draft& draft, const Roles& roles, Diagnostics& diagnosti
            say({"'prefill' has no effect without decode", "没有 decode 时，“prefill”不起作用"}), {},
            diagnostics);
   }
+  check_hops(draft, roles, diagnostics);
   if (!settings.is_decoded) return;
   if (!roles.computes_scores()) {
     error("decode",

@@ -117,9 +117,9 @@ struct Problem {
   std::optional<Tile> tile;  // the softmax goes over the keys tile by tile
   bool wants_gradient = false;
 
-  Index layers = 1;
-  bool has_residual = false;  // the input of a layer is added to its output
-  Index hops = 1;             // how often the memory is read
+  bool has_residual = false;   // the input of a layer is added to its output
+  std::vector<Problem> stack;  // the layers, when there are several; X of all but the first is computed
+  Index hops = 1;              // how often the memory is read
   EmptyRow empty_row = EmptyRow::zero;
 
   // Position of query i among the keys is i + align, counted from 0; alibi and masks use it.

@@ -12,6 +12,7 @@
 #include "problem/heads.h"
 #include "problem/keys.h"
 #include "problem/labels.h"
+#include "problem/parts.h"
 #include "problem/passes.h"
 #include "problem/positions.h"
 #include "problem/roles.h"
@@ -48,13 +49,16 @@ constexpr std::array<Reach, 18> kReach{{{"layout", Entry::qkv},
                                         {"temperature", Entry::masked},
                                         {"sink_logit", Entry::masked}}};
 
+// One layer, which is usually all there is.
 class ProblemReader {
  public:
-  explicit ProblemReader(const ProblemInput& input) : input_(input) {}
+  ProblemReader(const ProblemInput& input, Draft draft, Diagnostics& diagnostics)
+      : input_(input), diagnostics_(diagnostics), draft_(std::move(draft)) {}
 
   std::optional<Problem> read() {
-    draft_ = read_draft(input_, diagnostics_);
     imply_causal(draft_);
+    join_heads(draft_, diagnostics_);
+    reject_other_parts(draft_, diagnostics_);
     roles_ = assign_roles(draft_, diagnostics_);
     fit_shapes(draft_, roles_, diagnostics_);
     shuffle_tokens(draft_, roles_, diagnostics_);
@@ -78,32 +82,16 @@ class ProblemReader {
     check_weights();
     warn_of_settings_without_effect();
     if (diagnostics_.has_errors()) return std::nullopt;
+    if (roles_.v.shape) result_width_ = roles_.v.shape->cols / problem_.kv_heads * problem_.heads;
+    if (const DraftMatrix* w = draft_.find("W_O"))
+      result_width_ = as_columns(settings(), w->given.shape()).cols;
     complete_matrices();
     list_settings();
     return std::move(problem_);
   }
 
-  // In the order of the file; what concerns it as a whole comes last.
-  void hand_over(Diagnostics& diagnostics) const {
-    std::vector<Diagnostic> list = diagnostics_.list();
-    std::stable_sort(list.begin(), list.end(), [&](const Diagnostic& a, const Diagnostic& b) {
-      const auto place = [&](const Diagnostic& d) {
-        return d.source == input_.file && d.span ? d.span->begin : static_cast<std::size_t>(-1);
-      };
-      return place(a) < place(b);
-    });
-    std::size_t count = 0;
-    for (Diagnostic& d : list) {
-      if (++count > kMostDiagnostics && d.severity != Severity::error) continue;
-      if (count > kMostDiagnostics) {
-        diagnostics.error(draft_.file, say({"there are more errors; these were the first {0}",
-                                            "还有更多错误；以上是前 {0} 个"},
-                                           kMostDiagnostics));
-        return;
-      }
-      diagnostics.add(std::move(d));
-    }
-  }
+  // The columns of the last line, once read.
+  Index result_width() const { return result_width_; }
 
  private:
   const Settings& settings() const { return draft_.settings; }
@@ -135,7 +123,6 @@ class ProblemReader {
     problem_.is_decoded = s.is_decoded;
     problem_.prefill = s.prefill;
     problem_.tile = s.tile;
-    problem_.layers = s.layers;
     problem_.has_residual = s.has_residual;
     problem_.hops = s.hops;
     problem_.empty_row = s.empty_row;
@@ -338,19 +325,119 @@ class ProblemReader {
   }
 
   const ProblemInput& input_;
-  Diagnostics diagnostics_;
+  Diagnostics& diagnostics_;
   Draft draft_;
   Roles roles_;
   Problem problem_;
+  Index result_width_ = 0;
   bool is_negative_told_ = false;
 };
+
+// X of a layer whose input is computed: only its shape is known, and its labels.
+Draft with_computed_x(Draft draft, Index width) {
+  DraftMatrix& x = draft.matrices["X"];
+  x.given.cols = width;
+  x.given.cells.assign(static_cast<std::size_t>(x.given.rows * width), whole_number(0));
+  x.cell_spans.clear();
+  draft.matrices.erase("P");  // positions are added once, to the first layer's X
+  draft.settings.adds_sinusoids = false;
+  return draft;
+}
+
+class StackReader {
+ public:
+  StackReader(const ProblemInput& input, const Draft& draft, Diagnostics& diagnostics)
+      : input_(input), draft_(draft), diagnostics_(diagnostics) {}
+
+  std::optional<Problem> read() {
+    const Settings& settings = draft_.settings;
+    if (!draft_.has("X")) return refuse(say({"a stack of layers starts at [X]", "多层计算从 [X] 开始"}));
+    if (settings.is_decoded || draft_.has("X_kv") || draft_.has("past_K") || settings.hops > 1) {
+      return refuse(say({"a stack of layers is self-attention in one pass, without a cache",
+                         "多层计算是一次完成的自注意力，不带缓存"}));
+    }
+    std::optional<Problem> all;
+    Index width = 0;  // of the latest layer's result
+    for (Index layer = 1; layer <= settings.layers; ++layer) {
+      Draft own = draft_of_layer(draft_, layer, diagnostics_);
+      if (layer > 1) own = with_computed_x(std::move(own), width);
+      own.expected.clear();
+      const Index x_width = own.find("X")->given.cols;
+      ProblemReader reader(input_, std::move(own), diagnostics_);
+      std::optional<Problem> problem = reader.read();
+      if (!problem) return std::nullopt;  // what the layers share would be told once each
+      width = reader.result_width();
+      if (problem->has_residual && width != x_width) {
+        return refuse(say({"layer {0} turns {1} columns into {2}; the residual needs equally many",
+                           "第 {0} 层把 {1} 列变成 {2} 列；残差要求列数相同"},
+                          layer, x_width, width));
+      }
+      if (layer == 1) all = problem;
+      all->stack.push_back(std::move(*problem));
+    }
+    for (const DraftExpectation& expected : draft_.expected) {
+      if (expected.printed.has_shape) all->expected.push_back({expected.step, expected.printed.given});
+    }
+    all->settings.emplace_back("layers", std::to_string(settings.layers));
+    return all;
+  }
+
+ private:
+  std::optional<Problem> refuse(Said message) {
+    report(Severity::error, draft_.settings.find("layers")->value_place, std::move(message), {},
+           diagnostics_);
+    return std::nullopt;
+  }
+
+  const ProblemInput& input_;
+  const Draft& draft_;
+  Diagnostics& diagnostics_;
+};
+
+// In the order of the file; what concerns it as a whole comes last.  Layers may say the same twice.
+void hand_over(const std::vector<Diagnostic>& found, const SourcePtr& file, const std::string& name,
+               Diagnostics& diagnostics) {
+  std::vector<Diagnostic> list;
+  for (const Diagnostic& d : found) {
+    const bool is_told = std::any_of(list.begin(), list.end(), [&](const Diagnostic& other) {
+      return other.message.en == d.message.en && other.source == d.source &&
+             other.span.has_value() == d.span.has_value() && (!d.span || other.span->begin == d.span->begin);
+    });
+    if (!is_told) list.push_back(d);
+  }
+  std::stable_sort(list.begin(), list.end(), [&](const Diagnostic& a, const Diagnostic& b) {
+    const auto place = [&](const Diagnostic& d) {
+      return d.source == file && d.span ? d.span->begin : static_cast<std::size_t>(-1);
+    };
+    return place(a) < place(b);
+  });
+  std::size_t count = 0;
+  for (Diagnostic& d : list) {
+    if (++count > kMostDiagnostics && d.severity != Severity::error) continue;
+    if (count > kMostDiagnostics) {
+      diagnostics.error(
+          name, say({"there are more errors; these were the first {0}", "还有更多错误；以上是前 {0} 个"},
+                    kMostDiagnostics));
+      return;
+    }
+    diagnostics.add(std::move(d));
+  }
+}
 
 }  // namespace
 
 std::optional<Problem> read_problem(const ProblemInput& input, Diagnostics& diagnostics) {
-  ProblemReader reader(input);
-  std::optional<Problem> problem = reader.read();
-  reader.hand_over(diagnostics);
+  Diagnostics found;
+  Draft draft = read_draft(input, found);
+  const std::string name = draft.file;
+  std::optional<Problem> problem;
+  if (draft.settings.layers > 1) {
+    reject_other_parts(draft, found);
+    if (!found.has_errors()) problem = StackReader(input, draft, found).read();
+  } else {
+    problem = ProblemReader(input, std::move(draft), found).read();
+  }
+  hand_over(found.list(), input.file, name, diagnostics);
   return problem;
 }
 

@@ -7,6 +7,7 @@ namespace qkv {
 namespace {
 
 constexpr std::string_view kPrefill = "prefill.";
+constexpr std::string_view kHop = "hop";
 constexpr std::string_view kPrefixes = "Lhgtb";  // layer, head, group of heads, decode step, tile
 
 const std::array kSteps{
@@ -36,6 +37,7 @@ const std::array kSteps{
     StepName{"output", {}},
     StepName{"dropped", Text{"drop_heads does not name this head", "drop_heads 没有提到这个头"}},
     StepName{"concat", Text{"there is one head", "只有一个头"}},
+    StepName{"residual", Text{"residual is no", "residual 为 no"}},
     StepName{"Y", Text{"[W_O] is not given", "没有给出 [W_O]"}},
 };
 
@@ -73,6 +75,7 @@ std::string_view entry_name(Entry entry) {
 
 std::string_view behind_prefixes(std::string_view id) {
   if (id.starts_with(kPrefill)) id.remove_prefix(kPrefill.size());
+  if (id.starts_with(kHop) && id.find('.') != std::string_view::npos) id.remove_prefix(id.find('.') + 1);
   while (true) {
     const std::size_t point = id.find('.');
     if (point == std::string_view::npos || point < 2 || kPrefixes.find(id[0]) == std::string_view::npos ||

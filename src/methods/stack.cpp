@@ -1,0 +1,40 @@
+// Several passes one after the other: layers with a residual stream, and several reads of one memory.
+
+#include <string>
+#include <utility>
+
+#include "methods/pass.h"
+#include "ops/rows.h"
+
+namespace qkv {
+
+NodeId stack(const Problem& problem, Builder& builder, Parameters& parameters) {
+  NodeId x = given_rows(problem, builder, parameters, "X");
+  for (std::size_t layer = 0; layer < problem.stack.size(); ++layer) {
+    const std::string prefix = "L" + std::to_string(layer + 1) + ".";
+    builder.name_under(prefix);
+    parameters.enter_layer(prefix);
+    const Problem& own = problem.stack[layer];
+    const NodeId read = attend(own, builder, parameters, {.nodes = {{"X", x}}}).last;
+    builder.name_under(prefix);
+    x = own.has_residual ? builder.step("residual", ops::add_residual, {x, read}, {}, {.rows = own.tokens})
+                         : read;
+  }
+  return x;
+}
+
+// Sukhbaatar et al. 2015, section 2.2: u ← u + o, and the memory is read again.
+NodeId hops(const Problem& problem, Builder& builder, Parameters& parameters) {
+  NodeId q = given_rows(problem, builder, parameters, "Q");
+  const NodeId k = given_rows(problem, builder, parameters, "K");
+  const NodeId v = given_rows(problem, builder, parameters, "V");
+  NodeId read = 0;
+  for (Index hop = 1; hop <= problem.hops; ++hop) {
+    builder.name_under("hop" + std::to_string(hop) + ".");
+    if (hop > 1) q = builder.step("Q", ops::next_query, {q, read}, {}, {.rows = problem.tokens});
+    read = attend(problem, builder, parameters, {.nodes = {{"Q", q}, {"K", k}, {"V", v}}}).last;
+  }
+  return read;
+}
+
+}  // namespace qkv
