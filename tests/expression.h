@@ -6,7 +6,7 @@
 //   product  = signed { ("·" | "*" | "/") signed }
 //   signed   = ["-"] power
 //   power    = "e^(" sum ")" | "tanh(" sum ")" | "cos(" sum ")" | "sin(" sum ")" | "sqrt(" sum ")"
-//            | "√" atom | atom [ "²" ]
+//            | "ln(" sum ")" | "√" atom | atom [ "²" ]
 //   atom     = "(" sum ")" [ "^(" sum ")" ] | "|" sum "|" | "max(" sum { "," sum } ")"
 //            | "argmax(" sum "→" sum { "," sum "→" sum } ")" | "∞" | "nan" | decimal [ "%" ]
 //
@@ -90,6 +90,7 @@ class ExpressionReader {
     if (take("sqrt(")) return std::sqrt(closed());
     if (take("cos(")) return std::cos(closed());
     if (take("sin(")) return std::sin(closed());
+    if (take("ln(")) return std::log(closed());
     if (take("√")) return std::sqrt(atom());
     const long double value = atom();
     return take("²") ? value * value : value;

@@ -135,6 +135,12 @@ TEST_CASE("a stack runs each layer on what the layer before it made") {
   CHECK(last_id(stack) == "L2.residual");
 }
 
+TEST_CASE("one layer has a residual too") {
+  const std::string text = "Q = X\nK = X\nV = X\n[X]\n1 2\n3 4\n";
+  const Trace trace = traced(problem("residual = yes\n" + text));
+  CHECK(apart(value(trace, "residual"), value(trace, "X") + value(trace, "output"), kNear) == "");
+}
+
 TEST_CASE("every hop adds what was read to the query") {
   const std::string memory = "[K]\n1 0\n0 1\n[V]\n0 2\n3 0\n";
   const Trace trace = traced(problem("hops = 2\n[Q]\n1 2\n" + memory));
@@ -210,7 +216,7 @@ TEST_CASE("what cannot be taken in pieces is refused with the reason") {
   CHECK(messages("L2.mask = causal\n[Q]\n1\n[K]\n1\n") ==
         "error: 'L2.mask' belongs to a layer that is not there: layers = 1\n");
   CHECK(messages("layers = 2\nresidual = yes\nQ = X\nK = X\nV = X\n[X]\n1 2\n[W_O]\n1\n1\n") ==
-        "error: layer 1 turns 2 columns into 1; the residual needs equally many\n");
+        "error: X is 2 wide, but what is read is 1: the residual adds one to the other\n");
 }
 
 }  // namespace qkv::test

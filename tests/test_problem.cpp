@@ -385,14 +385,15 @@ TEST_CASE("a setting that lies before the start has no effect, and is not in the
 }
 
 TEST_CASE("what this version cannot compute is known, and refused") {
-  CHECK(told("method = linear\nheads_kv = 1\n" + kQK) ==
-        "t.qkv:1:10: error: this version of qkv traces one head of softmax attention; `method = linear` is not "
-        "available yet\n"
-        "   1 | method = linear\n"
-        "     |          ^^^^^^\n"
-        "t.qkv:2:1: error: unknown setting 'heads_kv'\n"
-        "   2 | heads_kv = 1\n"
-        "     | ^^^^^^^^\n");
+  CHECK(
+      told("method = linear\nheads_kv = 1\n" + kQK) ==
+      "t.qkv:1:10: error: this version of qkv traces one head of softmax attention; `method = linear` is not "
+      "available yet\n"
+      "   1 | method = linear\n"
+      "     |          ^^^^^^\n"
+      "t.qkv:2:1: error: unknown setting 'heads_kv'\n"
+      "   2 | heads_kv = 1\n"
+      "     | ^^^^^^^^\n");
   CHECK(messages("rope = sideways\n" + kQK) == "error: 'sideways' is not a value of 'rope'\n");
   CHECK(problem("heads = 1\nrope = none\ntile = off\nlayers = 1\nphi = elu+1\n" + kQK).entry == Entry::qkv);
   CHECK(messages(kQK + "[W_DKV]\n1 2\n") ==

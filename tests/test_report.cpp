@@ -187,6 +187,19 @@ Problem hopping_problem() {
   return p;
 }
 
+// Backwards, from the sum of the result or, with targets, from the cross-entropy.
+Problem learning(Problem p, const char* target = nullptr) {
+  p.wants_gradient = true;
+  if (target != nullptr) p.given.emplace("target", rows_of(target));
+  return p;
+}
+
+Problem general_problem_with_values() {
+  Problem p = scored_problem(ScoreKind::general);
+  p.given.insert_or_assign("V", filled_rows(3, 2));
+  return p;
+}
+
 std::vector<Problem> all_problems() {
   return {plain_problem(),
           decoded_problem(),
@@ -194,6 +207,12 @@ std::vector<Problem> all_problems() {
           tiled_problem(),
           stacked_problem(),
           hopping_problem(),
+          learning(rich_problem(), "2 7"),
+          learning(linear_biased_problem()),
+          learning(heads_problem()),
+          learning(cached_problem(Rope::Pairs::half)),
+          learning(cached_problem(Rope::Pairs::interleaved)),
+          learning(general_problem_with_values()),
           heads_problem(),
           cached_problem(Rope::Pairs::half),
           cached_problem(Rope::Pairs::interleaved),

@@ -10,6 +10,7 @@
 #include "input/source.h"
 #include "methods/claims.h"
 #include "methods/methods.h"
+#include "plan/training.h"
 #include "problem/keys.h"
 #include "render/text.h"
 
@@ -87,7 +88,24 @@ std::vector<std::string> split_list(const std::string& text) {
   return parts;
 }
 
-About about_of(const Problem& problem, const Diagnostics& diagnostics) {
+// What is differentiated, and which reading of an ambiguous word was taken.
+Said gradient_meaning(const Problem& problem, const std::string& last) {
+  if (!problem.wants_gradient) return {};
+  if (problem.has("target")) {
+    return say({"{0} is read as logits; the loss is the cross-entropy, the mean over the rows",
+                "把 {0} 的每一行看作 logits；损失是交叉熵，对各行取平均"},
+               last);
+  }
+  if (problem.has("d." + last)) {
+    return say({"[d.{0}] is given: the loss is Σ d.{0} ∘ {0}", "题目给出 [d.{0}]：损失就是 Σ d.{0} ∘ {0}"},
+               last);
+  }
+  return say({"neither [d.{0}] nor [target] is given, so d.{0} is 1 everywhere: the loss is the sum of {0}",
+              "没有给出 [d.{0}] 或 [target]，d.{0} 按处处为 1 计算：损失就是 {0} 各格之和"},
+             last);
+}
+
+About about_of(const Problem& problem, const Plan& plan, const Diagnostics& diagnostics) {
   About about;
   about.title = problem.title;
   about.source = problem.source;
@@ -98,6 +116,7 @@ About about_of(const Problem& problem, const Diagnostics& diagnostics) {
   about.heads = problem.heads;
   about.kv_heads = problem.kv_heads;
   about.mask_meaning = problem.mask_meaning;
+  about.gradient_meaning = gradient_meaning(problem, plan[plan.last_step()].id);
   const auto v = problem.same_as.find("V");
   about.values_are_tokens = v != problem.same_as.end() && (v->second == "X" || v->second == "X_kv");
   for (const Diagnostic& d : diagnostics.list()) {
@@ -156,7 +175,7 @@ void check_steps(const std::vector<std::string>& steps, const Plan& plan, Diagno
   std::vector<std::string> ids;
   for (const Node& node : plan.nodes) {
     ids.push_back(node.id);
-    if (!node.prefix.empty()) ids.emplace_back(node.name());  // of every head
+    if (!node.prefix.empty()) ids.push_back(name_in_every_head(node));
   }
   for (const std::string& step : steps) {
     if (std::find(ids.begin(), ids.end(), step) != ids.end()) continue;
@@ -174,6 +193,28 @@ void bad_value(const std::string& option, const std::string& value, const std::v
                     did_you_mean_or_one_of(value, allowed));
 }
 
+namespace {
+
+// Help names what this version can do; the others are understood and refused with a reason.
+std::string group_of(const Key& key, Language language) {
+  return key.is_available ? Text{"Settings, as in the file", "设置（与文件中的同名）"}.in(language) : "";
+}
+
+bool is_yes_or_no(const Key& key) { return key.values == std::string_view("no | yes"); }
+
+// --gradient is `gradient = yes`; --gradient=no takes back what the file says.
+void add_flag(CLI::App& app, const Key& key, SharedOptions& options, Language language) {
+  const std::string name = key.name;
+  app.add_flag_function(
+         option_of(key),
+         [&options, name](std::int64_t count) { options.settings[name] = count > 0 ? "yes" : "no"; },
+         key.meaning.in(language))
+      ->take_last()
+      ->group(group_of(key, language));
+}
+
+}  // namespace
+
 void add_problem_options(CLI::App& app, SharedOptions& options, Language language) {
   app.add_option("FILE", options.file,
                  Text{"problem file; - is standard input", "题目文件；- 表示标准输入"}.in(language))
@@ -188,6 +229,10 @@ void add_problem_options(CLI::App& app, SharedOptions& options, Language languag
   for (const Key& key : keys()) {
     if (!key.as_option) continue;
     const std::string name = key.name;
+    if (is_yes_or_no(key)) {
+      add_flag(app, key, options, language);
+      continue;
+    }
     const std::string flags = name == "decimals" ? "-p," + option_of(key) : option_of(key);
     app.add_option_function<std::string>(
            flags,
@@ -198,9 +243,7 @@ void add_problem_options(CLI::App& app, SharedOptions& options, Language languag
            key.meaning.in(language))
         ->type_name(key.values)
         ->take_last()
-        // Help names what this version can do; the others are understood and refused with a reason.
-        ->group(key.is_available ? Text{"Settings, as in the file", "设置（与文件中的同名）"}.in(language)
-                                 : "");
+        ->group(group_of(key, language));
   }
 }
 
@@ -240,10 +283,11 @@ void add_telling_options(CLI::App& app, SharedOptions& options, Language languag
                      .in(language))
       ->type_name("H");
   app.add_flag("--only-output", options.only_output, Text{"the result alone", "只输出结果"}.in(language));
-  app.add_flag("--checks", options.checks,
-               Text{"what must hold, checked: row sums, hull, masked zeros, the shift by the maximum",
-                    "核对必然成立的性质：行和、凸包、被屏蔽的零、减去最大值"}
-                   .in(language));
+  app.add_flag(
+      "--checks", options.checks,
+      Text{"what must hold, checked: row sums, hull, masked zeros, the shift by the maximum, gradients",
+           "核对必然成立的性质：行和、凸包、被屏蔽的零、减去最大值、梯度"}
+          .in(language));
   app.add_flag(
       "--prove", options.prove,
       Text{"run the way this is claimed to be equal to (cache = full causal pass, tiles = plain softmax, "
@@ -359,7 +403,7 @@ std::optional<Worked> work_out(const SharedOptions& options, const Presentation&
   auto& [problem, plan] = *planned;
 
   Worked worked;
-  worked.about = about_of(problem, diagnostics);
+  worked.about = about_of(problem, plan, diagnostics);
   worked.telling = {.detail = presentation.detail,
                     .decimals = problem.decimals,
                     .language = presentation.language,

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "methods/methods.h"
+#include "plan/training.h"
 #include "problem/steps.h"
 
 namespace qkv {
@@ -17,7 +18,7 @@ std::pair<Said, Said> objection(const Expectation& expected, Entry entry, const 
     const std::string_view name = behind_prefixes(id);
     std::vector<std::string> others;  // the same step under other prefixes
     for (const Node& node : plan.nodes) {
-      if (node.role == Role::step && node.name() == name) others.push_back(node.id);
+      if (node.role == Role::step && name_in_every_head(node) == name) others.push_back(node.id);
     }
     if (!others.empty()) {
       return {say({"this problem has no step '{0}'", "这道题没有步骤“{0}”"}, id),

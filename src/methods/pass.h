@@ -81,6 +81,9 @@ NodeId online_softmax(const Problem& problem, Builder& builder, Parameters& para
 // Token by token with a KV cache; see methods/decode.cpp.
 NodeId decode(const Problem& problem, Builder& builder, Parameters& parameters);
 
+// What came in, X with its positions, plus what was read.
+NodeId add_residual(const Problem& problem, Builder& builder, NodeId read);
+
 // Layer after layer, and hop after hop; see methods/stack.cpp.
 NodeId stack(const Problem& problem, Builder& builder, Parameters& parameters);
 NodeId hops(const Problem& problem, Builder& builder, Parameters& parameters);

@@ -1,3 +1,4 @@
+#include "methods/gradient.h"
 #include "methods/methods.h"
 #include "methods/pass.h"
 
@@ -10,11 +11,12 @@ Plan plan_of(const Problem& problem) {
     stack(problem, builder, parameters);
   } else if (problem.hops > 1) {
     hops(problem, builder, parameters);
-  } else if (problem.is_decoded) {
-    decode(problem, builder, parameters);
   } else {
-    attend(problem, builder, parameters);
+    const NodeId read =
+        problem.is_decoded ? decode(problem, builder, parameters) : attend(problem, builder, parameters).last;
+    if (problem.has_residual) add_residual(problem, builder, read);
   }
+  if (problem.wants_gradient) append_gradient(problem, builder);
   return builder.take();
 }
 

@@ -8,6 +8,12 @@
 
 namespace qkv {
 
+NodeId add_residual(const Problem& problem, Builder& builder, NodeId read) {
+  const auto positioned = builder.plan().find("X.positioned");
+  const NodeId x = positioned ? *positioned : *builder.plan().find("X");
+  return builder.step("residual", ops::add_residual, {x, read}, {}, {.rows = problem.tokens});
+}
+
 NodeId stack(const Problem& problem, Builder& builder, Parameters& parameters) {
   NodeId x = given_rows(problem, builder, parameters, "X");
   for (std::size_t layer = 0; layer < problem.stack.size(); ++layer) {

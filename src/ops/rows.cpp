@@ -31,6 +31,14 @@ std::span<const Op* const> all() {
       // passes.cpp
       &new_x, &new_q, &new_k, &new_v, &kept_keys, &kept_values, &decoded, &add_residual, &next_query,
       &tile_q, &tile_k, &tile_v, &running_max, &rescale, &running_sum, &tile_read, &running_read, &finish_read, &tiled,
+      // loss.cpp
+      &given_targets, &class_probabilities, &cross_entropy, &mean_of_rows, &d_cross_entropy, &given_gradient,
+      &gradient_of_ones,
+      // gradients.cpp
+      &d_weights, &d_values, &d_softmax, &softmax_jacobian, &d_unchanged, &d_temper, &d_soft_cap,
+      &d_scale_by_root, &d_scale_by_factor, &d_queries, &d_keys, &d_general_queries, &d_general_keys,
+      &d_general_matrix, &d_projected, &d_linear, &d_parameter, &d_bias, &d_heads, &d_head_part, &d_dropped,
+      &d_rotate_half, &d_rotate_interleaved, &d_new_rows, &d_sum_of_uses,
   });
   // clang-format on
   return kAll;

@@ -73,6 +73,22 @@ extern const Op tile_q, tile_k, tile_v;
 extern const Op running_max, rescale, running_sum, tile_read, running_read, finish_read;
 extern const Op tiled;  // numbers: most numbers held, cells of the table, tiles skipped
 
+// The loss (ops/loss.cpp).  numbers: how many rows.
+extern const Op given_targets, class_probabilities, cross_entropy, mean_of_rows;
+extern const Op d_cross_entropy;
+extern const Op given_gradient, gradient_of_ones;  // of the last step
+
+// Steps backwards, each made of the gradient of a result (ops/gradients.cpp).
+extern const Op d_weights, d_values, d_softmax;
+extern const Op softmax_jacobian;  // numbers: the row, counted from 1; its text is the row's label
+extern const Op d_unchanged, d_temper, d_soft_cap, d_scale_by_root, d_scale_by_factor;
+extern const Op d_queries, d_keys, d_general_queries, d_general_keys, d_general_matrix;
+extern const Op d_projected, d_linear, d_parameter, d_bias;
+extern const Op d_heads, d_head_part, d_dropped;  // numbers of a part: first and last column, from 1
+extern const Op d_rotate_half, d_rotate_interleaved;
+extern const Op d_new_rows;  // numbers: first and last row, counted from 1
+extern const Op d_sum_of_uses;
+
 // Every op, for tests and tables.
 std::span<const Op* const> all();
 

@@ -2,6 +2,8 @@
 
 #include <cassert>
 
+#include "plan/training.h"
+
 namespace qkv {
 
 std::optional<NodeId> Plan::find(std::string_view id) const {
@@ -22,7 +24,10 @@ std::optional<NodeId> Plan::find_beside(const Node& node, std::string_view name)
 
 NodeId Plan::last_step() const {
   NodeId last = nodes.size();
-  while (last > 0 && nodes[last - 1].role != Role::step) --last;
+  const auto is_result = [](const Node& node) {
+    return node.role == Role::step && !is_gradient(node) && !is_of_loss(node);
+  };
+  while (last > 0 && !is_result(nodes[last - 1])) --last;
   assert(last > 0);
   return last - 1;
 }

@@ -508,6 +508,11 @@ const std::array kKeys{
         "off",
         {"rows and columns of the online softmax's tiles", "在线 softmax 的分块行数和列数"},
         read_tile},
+    Key{"gradient",
+        "no | yes",
+        "no",
+        {"the backward pass too", "再做反向传播，计算梯度"},
+        [](ValueReader& v, Settings& s) { return read_yes_or_no(v, s.wants_gradient); }},
 };
 
 }  // namespace

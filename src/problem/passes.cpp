@@ -22,6 +22,33 @@ void imply_causal(Draft& draft) {
 
 namespace {
 
+// The columns of what is read; nullopt after an error, and for symbols.
+std::optional<Index> width_of_read(const Draft& draft, const Roles& roles) {
+  if (!roles.v.shape) return std::nullopt;
+  const Settings& settings = draft.settings;
+  const DraftMatrix* w = draft.find("W_O");
+  if (w && !w->has_shape) return std::nullopt;
+  if (w) return as_columns(settings, w->given.shape()).cols;
+  return roles.v.shape->cols / settings.kv_heads.value_or(settings.heads) * settings.heads;
+}
+
+void check_residual(const Draft& draft, const Roles& roles, Diagnostics& diagnostics) {
+  const Settings& settings = draft.settings;
+  if (!settings.has_residual) return;
+  const auto error = [&](Said message) {
+    report(Severity::error, settings.find("residual")->value_place, std::move(message), {}, diagnostics);
+  };
+  const DraftMatrix* x = draft.find("X");
+  if (!x || !roles.computes_scores())
+    return error(say({"the residual adds [X], which is not given", "残差要加上 [X]，但没有给出 [X]"}));
+  const auto width = width_of_read(draft, roles);
+  if (!width && roles.is_settled) return error(say({"the residual needs numbers in V", "残差要求 V 是数"}));
+  if (!width || !x->has_shape || *width == x->given.cols) return;
+  error(say({"X is {0} wide, but what is read is {1}: the residual adds one to the other",
+             "X 有 {0} 列，而读到的内容有 {1} 列：残差要把两者相加"},
+            x->given.cols, *width));
+}
+
 // What is read is added to the query, so both are equally wide.
 void check_hops(const Draft& draft, const Roles& roles, Diagnostics& diagnostics) {
   const Settings& settings = draft.settings;
@@ -33,19 +60,13 @@ void check_hops(const Draft& draft, const Roles& roles, Diagnostics& diagnostics
     return error(say(
         {"several hops read one memory from Q, K and V, in one pass", "多次读取要有 Q、K、V，并且一次完成"}));
   }
-  if (!roles.q.shape || !roles.v.shape) {
-    if (roles.is_settled) error(say({"several hops need numbers in V", "多次读取要求 V 是数"}));
-    return;
-  }
-  const Index heads = settings.heads;
-  const Index kv_heads = settings.kv_heads.value_or(heads);
-  const DraftMatrix* w = draft.find("W_O");
-  const Index width =
-      w ? as_columns(settings, w->given.shape()).cols : roles.v.shape->cols / kv_heads * heads;
-  if (width == roles.q.shape->cols) return;
+  const auto width = width_of_read(draft, roles);
+  if (!width && roles.is_settled)
+    return error(say({"several hops need numbers in V", "多次读取要求 V 是数"}));
+  if (!width || !roles.q.shape || *width == roles.q.shape->cols) return;
   error(say({"what a hop reads is {0} wide, but Q is {1}: it is added to the query of the next hop",
              "每次读到的内容有 {0} 列，而 Q 有 {1} 列：它要加到下一次的查询上"},
-            width, roles.q.shape->cols));
+            *width, roles.q.shape->cols));
 }
 
 }  // namespace
@@ -71,6 +92,7 @@ void check_passes(const Draft& draft, const Roles& roles, Diagnostics& diagnosti
            diagnostics);
   }
   check_hops(draft, roles, diagnostics);
+  check_residual(draft, roles, diagnostics);
   if (!settings.is_decoded) return;
   if (!roles.computes_scores()) {
     error("decode",

@@ -9,6 +9,7 @@
 
 #include "base/display_width.h"
 #include "problem/draft.h"
+#include "problem/gradient.h"
 #include "problem/heads.h"
 #include "problem/keys.h"
 #include "problem/labels.h"
@@ -79,6 +80,7 @@ class ProblemReader {
       problem_.mask = std::move(seen.mask);
       problem_.mask_meaning = std::move(seen.meaning);
     }
+    settle_gradient(draft_, roles_, problem_, diagnostics_);
     check_weights();
     warn_of_settings_without_effect();
     if (diagnostics_.has_errors()) return std::nullopt;
@@ -362,16 +364,10 @@ class StackReader {
       Draft own = draft_of_layer(draft_, layer, diagnostics_);
       if (layer > 1) own = with_computed_x(std::move(own), width);
       own.expected.clear();
-      const Index x_width = own.find("X")->given.cols;
       ProblemReader reader(input_, std::move(own), diagnostics_);
       std::optional<Problem> problem = reader.read();
       if (!problem) return std::nullopt;  // what the layers share would be told once each
       width = reader.result_width();
-      if (problem->has_residual && width != x_width) {
-        return refuse(say({"layer {0} turns {1} columns into {2}; the residual needs equally many",
-                           "第 {0} 层把 {1} 列变成 {2} 列；残差要求列数相同"},
-                          layer, x_width, width));
-      }
       if (layer == 1) all = problem;
       all->stack.push_back(std::move(*problem));
     }

@@ -63,11 +63,11 @@ const std::array kKinds{
         "W_QR", kNumbers, false, false, {"MLA: the rotated part of the queries", "MLA：查询的旋转部分"}},
     SectionKind{"W_KR", kNumbers, false, false, {"MLA: the rotated part of the keys", "MLA：键的旋转部分"}},
     SectionKind{
-        "d.output", kNumbers, false, false, {"gradient arriving at the output", "从上方传到 output 的梯度"}},
+        "d.output", kNumbers, false, true, {"gradient arriving at the output", "从上方传到 output 的梯度"}},
     SectionKind{
-        "d.concat", kNumbers, false, false, {"gradient arriving at concat", "从上方传到 concat 的梯度"}},
-    SectionKind{"d.Y", kNumbers, false, false, {"gradient arriving at Y", "从上方传到 Y 的梯度"}},
-    SectionKind{"target", kNumbers, false, false, {"one class index a row", "每行一个类别编号"}},
+        "d.concat", kNumbers, false, true, {"gradient arriving at concat", "从上方传到 concat 的梯度"}},
+    SectionKind{"d.Y", kNumbers, false, true, {"gradient arriving at Y", "从上方传到 Y 的梯度"}},
+    SectionKind{"target", kNumbers, true, true, {"one class index a row", "每行一个类别编号"}},
 };
 
 }  // namespace

@@ -71,6 +71,7 @@ struct Settings {
   Index layers = 1;
   bool has_residual = false;
   Index hops = 1;
+  bool wants_gradient = false;
   Layout layout = Layout::columns;
   int decimals = 4;
   Rounding round = Rounding::exact;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "problem/section_kinds.h"
+
 namespace qkv {
 namespace {
 
@@ -39,7 +41,20 @@ const std::array kSteps{
     StepName{"concat", Text{"there is one head", "只有一个头"}},
     StepName{"residual", Text{"residual is no", "residual 为 no"}},
     StepName{"Y", Text{"[W_O] is not given", "没有给出 [W_O]"}},
+    StepName{"q", Text{"there is no [target], or gradient is no", "没有 [target]，或 gradient 为 no"}},
+    StepName{"losses", Text{"there is no [target], or gradient is no", "没有 [target]，或 gradient 为 no"}},
+    StepName{"loss", Text{"there is no [target], or gradient is no", "没有 [target]，或 gradient 为 no"}},
 };
+
+// "d.Q", "d.W_Q", "d.h1.scores", "d.X.Q".
+const StepName kGradient{
+    "d.", Text{"gradient is no, or nothing flows back to it", "gradient 为 no，或者没有梯度流到这里"}};
+
+bool is_gradient_of_something(std::string_view name) {
+  if (!name.starts_with(kGradient.name)) return false;
+  const std::string_view of = behind_prefixes(name.substr(2));
+  return find_step_name(of) != nullptr || find_section_kind(of.substr(0, of.find('.'))) != nullptr;
+}
 
 }  // namespace
 
@@ -52,7 +67,8 @@ std::vector<std::string_view> step_names() {
 const StepName* find_step_name(std::string_view name) {
   const auto found =
       std::find_if(kSteps.begin(), kSteps.end(), [&](const StepName& s) { return s.name == name; });
-  return found == kSteps.end() ? nullptr : &*found;
+  if (found != kSteps.end()) return &*found;
+  return is_gradient_of_something(name) ? &kGradient : nullptr;
 }
 
 std::string_view entry_name(Entry entry) {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/training.h"
 #include "run/checks.h"
+#include "run/slope.h"
 
 namespace qkv {
 namespace {
@@ -15,8 +17,10 @@ class Footer {
   std::vector<Block> blocks() {
     blocks_.emplace_back(Heading{0, say({"Checks", "核对"}).in(language_), ""});
     for (NodeId id = 0; id < plan_.nodes.size(); ++id) {
-      if (plan_[id].name() == "weights" && plan_[id].role == Role::step) softmax_and_read(id);
+      const Node& node = plan_[id];
+      if (node.name() == "weights" && node.role == Role::step && !is_gradient(node)) softmax_and_read(id);
     }
+    gradients();
     return std::move(blocks_);
   }
 
@@ -46,6 +50,17 @@ class Footer {
         plan_[*output].op->name == std::string_view("weighted_sum")) {
       line({"the output lies in the hull of the values", "输出落在各个值的凸包之内"},
            output_is_in_hull(trace_, *output), {"bounds", "个界"}, plan_[*output]);
+    }
+  }
+
+  // Of everything given that has one.
+  void gradients() {
+    for (NodeId id = 0; id < plan_.nodes.size(); ++id) {
+      const auto gradient = plan_.find("d." + plan_[id].id);
+      if (plan_[id].given.empty() || !gradient || id == plan_.last_step()) continue;
+      line({"is the slope of the loss, (loss(x + h) − loss(x − h)) / 2h",
+            "等于损失的差商 (loss(x + h) − loss(x − h)) / 2h"},
+           gradient_is_slope(trace_, id, *gradient), {"cells", "个单元格"}, plan_[*gradient]);
     }
   }
 

@@ -12,7 +12,7 @@ namespace {
 using Naming = std::function<std::string(std::size_t input, bool is_transposed)>;
 
 // Reads the TeX subset of Op::formula and writes it for a terminal.  A space between two
-// operands means a product.
+// operands means a product; #+ stands for all inputs with plus signs between.
 class PlainWriter {
  public:
   PlainWriter(const Reading& node, Naming name)
@@ -53,6 +53,9 @@ class PlainWriter {
       } else if (take(" \\cdot ")) {
         out += " · ";
         after_operand = false;
+      } else if (take(" \\circ ")) {
+        out += " ∘ ";
+        after_operand = false;
       } else if (rest_.front() == ' ') {
         rest_.remove_prefix(1);
         out += after_operand ? " · " : " ";
@@ -85,10 +88,15 @@ class PlainWriter {
     if (take("\\max_j")) return function("max_j");
     if (take("\\argmax_j")) return function("argmax_j");
     if (take("\\sum_j")) return function("Σ_j");
+    if (take("\\sum_i")) return function("Σ_i");
     if (take("\\max")) return "max";
+    if (take("\\ln")) return function("ln");
+    if (take("^T")) return "ᵀ";
+    if (take("^2")) return "²";
     const char c = rest_.front();
     if (take("#*")) return all_inputs(", ");
     if (take("#;")) return all_inputs("; ");
+    if (take("#+")) return all_inputs(" + ");
     if (c == '#' || c == '@') {
       const std::size_t index = static_cast<std::size_t>(rest_[1] - '1');
       rest_.remove_prefix(2);
@@ -133,8 +141,9 @@ std::string tex_formula(const Plan& plan, NodeId id, bool brief) {
   std::string out;
   const std::string_view formula = node.op.formula;
   for (std::size_t i = 0; i < formula.size(); ++i) {
-    if (formula.substr(i).starts_with("#*") || formula.substr(i).starts_with("#;")) {
-      const char* separator = formula[i + 1] == '*' ? ", " : "; ";
+    const std::string_view rest = formula.substr(i);
+    if (rest.starts_with("#*") || rest.starts_with("#;") || rest.starts_with("#+")) {
+      const char* separator = rest[1] == '*' ? ", " : rest[1] == ';' ? "; " : " + ";
       for (std::size_t k = 0; k < node.inputs.size(); ++k)
         out += (k == 0 ? "" : separator) + plan[node.inputs[k]].id;
       ++i;

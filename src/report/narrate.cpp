@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "plan/training.h"
 #include "report/against.h"
 #include "report/checks.h"
 #include "report/formula.h"
@@ -64,6 +65,8 @@ class Narrator {
     if (!settings.empty()) add(Paragraph{settings, Tone::faint});
     if (!about_.mask_meaning.empty())
       paragraph(say({"Mask: {0}", "掩码：{0}"}, about_.mask_meaning), Tone::faint);
+    if (!about_.gradient_meaning.empty())
+      paragraph(say({"Gradient: {0}", "梯度：{0}"}, about_.gradient_meaning), Tone::faint);
     header_end_ = report_.blocks.size();
   }
 
@@ -163,7 +166,7 @@ class Narrator {
   bool is_shown(NodeId id) const {
     const Node& node = plan_[id];
     if (is_of_another_head(node)) return false;
-    if (!telling_.steps.empty()) return is_asked_for(node.id) || is_asked_for(node.name());
+    if (!telling_.steps.empty()) return is_asked_for(node.id) || is_asked_for(name_in_every_head(node));
     switch (telling_.detail) {
       case Detail::summary:
         return id == plan_.last_step();
@@ -229,7 +232,7 @@ class Narrator {
 
   bool rows_are_queries(const Node& node) const {
     return node.shape.rows == static_cast<Index>(about_.tokens.size()) && node.rows == about_.tokens &&
-           node.name() != "K" && node.name() != "V" && node.name() != "X_kv";
+           node.name() != "K" && node.name() != "V" && node.name() != "X_kv" && node.name() != "jacobian";
   }
 
   bool shows_row(const Node& node, Index row) const {

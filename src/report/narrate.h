@@ -32,6 +32,7 @@ struct About {
   Index kv_heads = 1;
   std::vector<Said> warnings;  // of the reader; for JSON, a terminal shows them as diagnostics
   Said mask_meaning;
+  Said gradient_meaning;
   bool values_are_tokens = false;  // V = X: the hull is that of the inputs themselves
 };
 

@@ -1,0 +1,375 @@
+// The backward pass: the plan read from its end to its beginning.
+//
+// A step y = f(a, b) that has received its gradient d.y hands one on to each of its inputs; the rule
+// for that belongs to the formula of the step, and stands in a table below.  What is used in several
+// places receives several, and they add up: d.X = d.X.Q + d.X.K + d.X.V.
+//
+// The softmax is one step here, from the weights straight to what they are the softmax of.
+
+#include "methods/gradient.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "ops/rows.h"
+
+namespace qkv {
+namespace {
+
+// A wider Jacobian fills the page and shows nothing new.
+constexpr Index kWidestJacobian = 16;
+
+// A step as the backward pass sees it, and the gradient that has arrived at its result.
+struct Flow {
+  const Plan& plan;
+  NodeId step;
+  NodeId gradient;
+
+  const Node& node() const { return plan[step]; }
+  const Brief* brief() const { return node().brief ? &*node().brief : nullptr; }
+  const Op& op() const { return brief() ? *brief()->op : *node().op; }
+  const std::vector<NodeId>& inputs() const { return brief() ? brief()->inputs : node().inputs; }
+  const Params& params() const { return node().params; }
+  // Cells that the mask has closed stay closed on the way back.
+  Params with_mask(Params params = {}) const {
+    params.allowed = plan[gradient].params.allowed;
+    return params;
+  }
+};
+
+// How the gradient of one input is made.
+struct Share {
+  const Op* op;
+  std::vector<NodeId> inputs;
+  Params params = {};
+};
+
+// nullopt: nothing flows back to this input.
+using Rule = std::optional<Share> (*)(const Flow& flow, std::size_t input);
+
+std::optional<Share> unchanged(const Flow& f, std::size_t) {
+  return Share{&ops::d_unchanged, {f.gradient}, f.with_mask()};
+}
+
+// y = x·W + b
+std::optional<Share> projection(const Flow& f, std::size_t input) {
+  switch (input) {
+    case 0:
+      return Share{&ops::d_projected, {f.gradient, f.inputs()[1]}};
+    case 1:
+      return Share{&ops::d_parameter, {f.inputs()[0], f.gradient}};
+    default:
+      return Share{&ops::d_bias, {f.gradient}};
+  }
+}
+
+// y = x·Wᵀ + b
+std::optional<Share> linear(const Flow& f, std::size_t input) {
+  switch (input) {
+    case 0:
+      return Share{&ops::d_linear, {f.gradient, f.inputs()[1]}};
+    case 1:
+      return Share{&ops::d_parameter, {f.gradient, f.inputs()[0]}};
+    default:
+      return Share{&ops::d_bias, {f.gradient}};
+  }
+}
+
+// output = weights·V
+std::optional<Share> read(const Flow& f, std::size_t input) {
+  if (input == 0) return Share{&ops::d_weights, {f.gradient, f.inputs()[1]}};
+  return Share{&ops::d_values, {f.inputs()[0], f.gradient}, {.allowed = f.params().allowed}};
+}
+
+std::optional<Share> softmax(const Flow& f, std::size_t) {
+  return Share{&ops::d_softmax, {f.step, f.gradient}, {.allowed = f.params().allowed}};
+}
+
+std::optional<Share> temper(const Flow& f, std::size_t) {
+  return Share{&ops::d_temper, {f.gradient}, f.with_mask({.numbers = f.params().numbers})};
+}
+
+std::optional<Share> soft_cap(const Flow& f, std::size_t) {
+  return Share{&ops::d_soft_cap, {f.gradient, f.step}, f.with_mask({.numbers = f.params().numbers})};
+}
+
+std::optional<Share> scale_by_root(const Flow& f, std::size_t) {
+  return Share{&ops::d_scale_by_root, {f.gradient}, f.with_mask({.numbers = f.params().numbers})};
+}
+
+std::optional<Share> scale_by_factor(const Flow& f, std::size_t) {
+  return Share{&ops::d_scale_by_factor, {f.gradient}, f.with_mask({.numbers = f.params().numbers})};
+}
+
+// scores = Q·Kᵀ
+std::optional<Share> dot_rows(const Flow& f, std::size_t input) {
+  if (input == 0) return Share{&ops::d_queries, {f.gradient, f.inputs()[1]}};
+  return Share{&ops::d_keys, {f.gradient, f.inputs()[0]}};
+}
+
+// scores = Q·W_a·Kᵀ
+std::optional<Share> general_scores(const Flow& f, std::size_t input) {
+  const NodeId q = f.inputs()[0];
+  const NodeId k = f.inputs()[1];
+  const NodeId w = f.inputs()[2];
+  switch (input) {
+    case 0:
+      return Share{&ops::d_general_queries, {f.gradient, k, w}};
+    case 1:
+      return Share{&ops::d_general_keys, {f.gradient, q, w}};
+    default:
+      return Share{&ops::d_general_matrix, {q, f.gradient, k}};
+  }
+}
+
+template <const Op& op>
+std::optional<Share> rotation(const Flow& f, std::size_t) {
+  return Share{&op, {f.gradient, f.inputs()[1]}};
+}
+
+// [h1.output, h2.output, …]
+std::optional<Share> concat(const Flow& f, std::size_t input) {
+  const Index width = f.plan[f.inputs()[input]].shape.cols;
+  const Index first = static_cast<Index>(input) * width;
+  return Share{
+      &ops::d_head_part, {f.gradient}, {.numbers = {whole_number(first + 1), whole_number(first + width)}}};
+}
+
+std::optional<Share> drop_head(const Flow& f, std::size_t) { return Share{&ops::d_dropped, {f.gradient}}; }
+
+// Cached rows come from earlier passes, which nothing flows back to.
+std::optional<Share> append(const Flow& f, std::size_t input) {
+  if (input == 0) return std::nullopt;
+  const Index cached = f.plan[f.inputs()[0]].shape.rows;
+  return Share{&ops::d_new_rows,
+               {f.gradient},
+               {.numbers = {whole_number(cached + 1), whole_number(f.node().shape.rows)}}};
+}
+
+// By the name of an op: ops of one name have one formula, so one derivative.
+struct NamedRule {
+  std::string_view op;
+  Rule rule;
+};
+constexpr std::array kRules{
+    NamedRule{"same", unchanged},
+    NamedRule{"add", unchanged},
+    NamedRule{"add_mask", unchanged},
+    NamedRule{"add_bias", unchanged},
+    NamedRule{"add_bias_and_mask", unchanged},
+    NamedRule{"alibi_and_bias", unchanged},
+    NamedRule{"project", projection},
+    NamedRule{"project_biased", projection},
+    NamedRule{"linear", linear},
+    NamedRule{"linear_biased", linear},
+    NamedRule{"weighted_sum", read},
+    NamedRule{"softmax", softmax},
+    NamedRule{"softmax_sink", softmax},
+    NamedRule{"temper", temper},
+    NamedRule{"soft_cap", soft_cap},
+    NamedRule{"scale", scale_by_root},
+    NamedRule{"scale_by_factor", scale_by_factor},
+    NamedRule{"dot_rows", dot_rows},
+    NamedRule{"general_scores", general_scores},
+    NamedRule{"rotate_half", rotation<ops::d_rotate_half>},
+    NamedRule{"rotate_interleaved", rotation<ops::d_rotate_interleaved>},
+    NamedRule{"concat", concat},
+    NamedRule{"drop_head", drop_head},
+    NamedRule{"append", append},
+};
+
+// One head's columns, cut out of what all heads share.
+bool is_cut(const Op& op) { return op.name == std::string_view("head"); }
+
+// Fixed by where a token stands, not learned.
+bool is_constant(const Op& op) {
+  constexpr std::array<std::string_view, 6> kFixed{"mask",   "alibi",     "positions",
+                                                   "angles", "sinusoids", "past"};
+  return std::find(kFixed.begin(), kFixed.end(), op.name) != kFixed.end();
+}
+
+class Backward {
+ public:
+  Backward(const Problem& problem, Builder& builder) : problem_(problem), builder_(builder) {}
+
+  void append() {
+    const NodeId result = plan().last_step();
+    find_uses(result);
+    arrive_at(result);
+    for (NodeId step = result + 1; step-- > 0;) {
+      if (step != result && shares_of_.contains(step)) settle(step);
+      if (gradient_of_.contains(step)) hand_on(step);
+    }
+    builder_.name_under("");
+  }
+
+ private:
+  const Plan& plan() const { return builder_.plan(); }
+
+  // ---- who uses what ----
+
+  static const std::vector<NodeId>& inputs_of(const Node& node) {
+    return node.brief ? node.brief->inputs : node.inputs;
+  }
+
+  void find_uses(NodeId result) {
+    std::vector<bool> is_part(result + 1, false);
+    is_part[result] = true;
+    for (NodeId by = result + 1; by-- > 0;) {
+      if (!is_part[by]) continue;
+      for (const NodeId input : inputs_of(plan()[by])) {
+        if (is_constant(*plan()[input].op)) continue;
+        is_part[input] = true;
+        ++uses_[input];
+      }
+    }
+    // All parts that are cut out of one matrix come back as one.
+    for (NodeId by = 0; by <= result; ++by) {
+      if (!is_part[by] || !is_cut(*plan()[by].op)) continue;
+      const NodeId matrix = plan()[by].inputs[0];
+      if (uses_.contains(matrix)) cuts_of_[matrix].push_back(by);
+    }
+    for (const auto& [matrix, cuts] : cuts_of_) uses_[matrix] -= cuts.size() - 1;
+  }
+
+  // ---- where it starts ----
+
+  void arrive_at(NodeId result) {
+    const Node& node = plan()[result];
+    const std::string id = node.id;
+    const NodeTraits traits = traits_of(node);
+    const Shape shape = node.shape;
+    if (problem_.has("target")) {
+      gradient_of_[result] = cross_entropy(result, traits);
+      return;
+    }
+    builder_.name_under("d." + node.prefix);
+    const std::string name(node.name());
+    if (problem_.has("d." + id)) {
+      gradient_of_[result] =
+          builder_.given(name, ops::given_gradient, shape, problem_["d." + id].cells, traits);
+    } else {
+      std::vector<Number> ones(static_cast<std::size_t>(shape.rows * shape.cols), whole_number(1));
+      gradient_of_[result] = builder_.given(name, ops::gradient_of_ones, shape, std::move(ones), traits);
+    }
+  }
+
+  NodeId cross_entropy(NodeId logits, const NodeTraits& traits) {
+    const Shape shape = plan()[logits].shape;
+    std::vector<Number> right;
+    for (const Number& target : problem_["target"].cells) {
+      const Index column = static_cast<Index>(target.value) - problem_.first_index;
+      for (Index j = 0; j < shape.cols; ++j) right.push_back(whole_number(j == column ? 1 : 0));
+    }
+    NodeTraits beside = traits;
+    beside.role = Role::given;
+    const Params count{.numbers = {whole_number(shape.rows)}};
+    builder_.name_under("");
+    const NodeId q = builder_.step("q", ops::class_probabilities, {logits}, {}, traits);
+    const NodeId p = builder_.given("p", ops::given_targets, shape, std::move(right), beside);
+    const NodeId losses = builder_.step("losses", ops::cross_entropy, {q, p}, {}, {.rows = traits.rows});
+    builder_.step("loss", ops::mean_of_rows, {losses}, count, {});
+    builder_.name_under("d." + plan()[logits].prefix);
+    return builder_.step(std::string(plan()[logits].name()), ops::d_cross_entropy, {q, p}, count, traits);
+  }
+
+  // ---- from step to step ----
+
+  static NodeTraits traits_of(const Node& node) { return {.rows = node.rows, .cols = node.cols}; }
+
+  NodeId add(const std::string& prefix, const std::string& name, Share share, const NodeTraits& traits) {
+    builder_.name_under("d." + prefix);
+    return builder_.step(name, *share.op, std::move(share.inputs), std::move(share.params), traits);
+  }
+
+  // The gradient of a step is the sum of what its uses have handed back.
+  void settle(NodeId step) {
+    const Node& node = plan()[step];
+    const std::string prefix = node.prefix;
+    const std::string name(node.name());
+    const NodeTraits traits = traits_of(node);
+    std::vector<NodeId> shares = std::move(shares_of_[step]);
+    if (const auto cuts = cuts_of_.find(step); cuts != cuts_of_.end()) {
+      std::vector<NodeId> parts;
+      for (const NodeId cut : cuts->second) parts.push_back(gradient_of_.at(cut));
+      const bool is_only_use = uses_.at(step) == 1;
+      shares.push_back(
+          add(prefix, is_only_use ? name : name + ".heads", {&ops::d_heads, std::move(parts)}, traits));
+    }
+    // As the uses stand in the plan, the first one first.
+    std::reverse(shares.begin(), shares.end());
+    Params params;
+    params.allowed = plan()[shares.front()].params.allowed;
+    gradient_of_[step] = shares.size() == 1
+                             ? shares.front()
+                             : add(prefix, name, {&ops::d_sum_of_uses, shares, params}, traits);
+  }
+
+  void hand_on(NodeId step) {
+    const Flow flow{plan(), step, gradient_of_.at(step)};
+    if (is_cut(flow.op())) {
+      shares_of_[flow.inputs()[0]];  // the parts are joined when all have come
+      return;
+    }
+    const auto rule = std::find_if(kRules.begin(), kRules.end(),
+                                   [&](const NamedRule& r) { return r.op == flow.op().name; });
+    const std::vector<NodeId> inputs = flow.inputs();
+    assert(inputs.empty() || rule != kRules.end());
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      if (is_constant(*plan()[inputs[k]].op)) continue;
+      if (std::optional<Share> share = rule->rule({plan(), step, gradient_of_.at(step)}, k))
+        hand_to(inputs[k], step, std::move(*share));
+    }
+    if (is_softmax(step)) jacobian(step);
+  }
+
+  void hand_to(NodeId input, NodeId from, Share share) {
+    const Node& node = plan()[input];
+    const Node& user = plan()[from];
+    const NodeTraits traits = traits_of(node);
+    std::vector<NodeId>& shares = shares_of_[input];
+    const bool is_only_use = uses_.at(input) == 1;
+    if (is_only_use) {
+      shares.push_back(add(node.prefix, std::string(node.name()), std::move(share), traits));
+    } else if (share.op == &ops::d_unchanged) {
+      shares.push_back(share.inputs[0]);
+    } else if (user.prefix != node.prefix) {
+      shares.push_back(add(user.prefix, std::string(node.name()), std::move(share), traits));
+    } else {
+      const std::string name = std::string(node.name()) + "." + std::string(user.name());
+      shares.push_back(add(node.prefix, name, std::move(share), traits));
+    }
+  }
+
+  // ---- beside the softmax ----
+
+  bool is_softmax(NodeId step) const { return plan()[step].brief.has_value(); }
+
+  // Of the last row: with a causal mask it sees most.
+  void jacobian(NodeId weights) {
+    const Node& node = plan()[weights];
+    if (node.shape.cols > kWidestJacobian) return;
+    const NodeTraits traits{.level = Level::full, .role = Role::aside, .rows = node.cols, .cols = node.cols};
+    Number last = whole_number(node.shape.rows);
+    last.text = node.rows.back();
+    add(node.prefix, "jacobian", {&ops::softmax_jacobian, {weights}, {.numbers = {last}}}, traits);
+  }
+
+  const Problem& problem_;
+  Builder& builder_;
+  std::map<NodeId, std::size_t> uses_;               // how many, of what the result is made of
+  std::map<NodeId, std::vector<NodeId>> cuts_of_;    // the heads' parts, by what they are cut out of
+  std::map<NodeId, std::vector<NodeId>> shares_of_;  // gradients that have come back so far
+  std::map<NodeId, NodeId> gradient_of_;
+};
+
+}  // namespace
+
+void append_gradient(const Problem& problem, Builder& builder) { Backward(problem, builder).append(); }
+
+}  // namespace qkv

@@ -1,0 +1,201 @@
+#include "problem/gradient.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+
+#include "problem/origin.h"
+#include "problem/shapes.h"
+#include "problem/steps.h"
+
+namespace qkv {
+namespace {
+
+constexpr std::array<std::string_view, 4> kStarts{"d.output", "d.concat", "d.Y", "target"};
+
+class GradientSettler {
+ public:
+  GradientSettler(const Draft& draft, const Roles& roles, Problem& problem, Diagnostics& diagnostics)
+      : draft_(draft),
+        settings_(draft.settings),
+        roles_(roles),
+        problem_(problem),
+        diagnostics_(diagnostics) {}
+
+  void settle() {
+    problem_.wants_gradient = settings_.wants_gradient;
+    if (!problem_.wants_gradient) return say_what_is_not_used();
+    refuse_what_has_no_gradient();
+    if (!one_start()) return;
+    arrives_at_last_step();
+    targets();
+  }
+
+ private:
+  void error(const Place& place, Said message, Said hint = {}) {
+    report(Severity::error, place, std::move(message), std::move(hint), diagnostics_);
+  }
+
+  // A file may serve both ways; a plain trace of it is no mistake.
+  void say_what_is_not_used() {
+    for (const std::string_view name : kStarts) {
+      if (const DraftMatrix* start = draft_.find(name)) {
+        report(Severity::note, start->place(),
+               say({"[{0}] is for the backward pass: --gradient, or gradient = yes",
+                    "[{0}] 用于反向传播：请用 --gradient 或 gradient = yes"},
+                   name),
+               {}, diagnostics_);
+      }
+    }
+  }
+
+  // ---- what flows back ----
+
+  void refuse_what_has_no_gradient() {
+    if (settings_.read == ReadKind::hard) {
+      refuse("read",
+             say({"a hard read has no gradient: argmax does not change with small changes of the scores",
+                  "硬读取没有梯度：分数微小变化时 argmax 不变，梯度在选择这一步断了"}),
+             say({"read = soft lets the gradient flow back into every weight",
+                  "read = soft 让梯度流回每一个权重"}));
+    }
+    if (settings_.score == ScoreKind::additive || settings_.score == ScoreKind::concat) {
+      refuse("score", say({"the gradient of score = {0} is not available yet; dot and general have theirs",
+                           "尚不支持 score = {0} 的梯度；dot 和 general 可以"},
+                          settings_.find("score")->text));
+    }
+    const auto one_pass = [&](const char* key, bool is_usual) {
+      if (is_usual) return;
+      refuse(key, say({"the backward pass goes through one layer of softmax attention, computed at once; "
+                       "'{0}' does not go with it",
+                       "反向传播只支持一次算完的一层 softmax 注意力，不能与“{0}”同用"},
+                      key));
+    };
+    one_pass("method", settings_.method == MethodKind::softmax);
+    one_pass("decode", !settings_.is_decoded);
+    one_pass("tile", !settings_.tile);
+    one_pass("layers", settings_.layers == 1);
+    one_pass("residual", !settings_.has_residual);
+    one_pass("hops", settings_.hops == 1);
+    refuse_symbols();
+  }
+
+  void refuse(const char* key, Said message, Said hint = {}) {
+    error(settings_.find(key)->value_place, std::move(message), std::move(hint));
+  }
+
+  void refuse_symbols() {
+    const Place& place = settings_.find("gradient")->value_place;
+    if (roles_.v.from == Role::From::nothing) {
+      if (!roles_.is_settled) return;
+      error(place,
+            say({"a gradient needs numbers in V, which is not given", "求梯度要有 V 的数值，但没有给出 V"}),
+            say({"add [V], or [W_V]", "请加上 [V] 或 [W_V]"}));
+      return;
+    }
+    const DraftMatrix* v = draft_.find("V");
+    if (v == nullptr) return;
+    const auto symbol = std::find_if(v->given.cells.begin(), v->given.cells.end(),
+                                     [](const Number& n) { return n.kind == Number::Kind::symbol; });
+    if (symbol == v->given.cells.end()) return;
+    const Index at = symbol - v->given.cells.begin();
+    error(v->cell_place(at / v->given.cols, at % v->given.cols),
+          say({"a gradient needs numbers in V, not symbols such as {0}",
+               "求梯度时 V 要是数，不能是 {0} 这样的符号"},
+              symbol->text));
+  }
+
+  // ---- where it starts ----
+
+  bool one_start() {
+    std::vector<std::string> given;
+    for (const std::string_view name : kStarts) {
+      if (draft_.has(name)) given.emplace_back(name);
+    }
+    if (given.size() < 2) return true;
+    error(draft_.find(given[1])->place(),
+          say({"[{0}] contradicts [{1}]: the backward pass starts in one way only",
+               "[{0}] 与 [{1}] 矛盾：反向传播只能从一处开始"},
+              given[1], given[0]),
+          lines_of(*section_of(draft_, given[0]), *section_of(draft_, given[1])));
+    return false;
+  }
+
+  std::string last_step() const {
+    if (draft_.has("W_O")) return "Y";
+    return problem_.heads > 1 ? "concat" : "output";
+  }
+
+  std::optional<Index> width_of_last_step() const {
+    if (const DraftMatrix* w = draft_.find("W_O")) {
+      if (!w->has_shape) return std::nullopt;
+      return as_columns(settings_, w->given.shape()).cols;
+    }
+    if (!roles_.v.shape) return std::nullopt;
+    return roles_.v.shape->cols / problem_.kv_heads * problem_.heads;
+  }
+
+  void arrives_at_last_step() {
+    const std::string last = "d." + last_step();
+    for (const char* name : {"d.output", "d.concat", "d.Y"}) {
+      const DraftMatrix* start = draft_.find(name);
+      if (start == nullptr) continue;
+      if (name != last) {
+        error(start->place(),
+              say({"[{0}] does not arrive at the last step, which is {1}",
+                   "[{0}] 不是最后一步的梯度；最后一步是 {1}"},
+                  name, last_step()),
+              say({"write [{0}]", "请写 [{0}]"}, last));
+        continue;
+      }
+      const auto width = width_of_last_step();
+      if (!width || !roles_.queries || !start->has_shape) continue;
+      const Shape expected{*roles_.queries, *width};
+      if (start->given.shape() == expected) continue;
+      error(start->place(), say({"[{0}] is {1}, but {2} is {3}", "[{0}] 是 {1}，而 {2} 是 {3}"}, name,
+                                size_text(start->given.shape()), last_step(), size_text(expected)));
+    }
+  }
+
+  // One class for each row.
+  void targets() {
+    const DraftMatrix* target = draft_.find("target");
+    const auto classes = width_of_last_step();
+    if (!target || !target->has_shape || target->has_faults || !classes || !roles_.queries) return;
+    const Given& given = target->given;
+    if (given.cols != *roles_.queries) {
+      return error(target->place(), say({"[target] names {0} classes, but {1} has {2} rows: one for each row",
+                                         "[target] 给出 {0} 个类别，而 {1} 有 {2} 行：每行一个"},
+                                        given.cols, last_step(), *roles_.queries));
+    }
+    const double first = settings_.first_index;
+    const double last = first + static_cast<double>(*classes - 1);
+    for (Index i = 0; i < given.cols; ++i) {
+      const Number& number = given.at(0, i);
+      const bool is_whole =
+          number.is_decimal && number.value == static_cast<double>(static_cast<long>(number.value));
+      if (is_whole && number.value >= first && number.value <= last) continue;
+      error(target->cell_place(0, i),
+            say({"there is no class {0}: {1} has {2} columns, the classes {3} to {4}",
+                 "没有类别 {0}：{1} 有 {2} 列，类别从 {3} 到 {4}"},
+                number.text, last_step(), *classes, settings_.first_index,
+                settings_.first_index + *classes - 1),
+            say({"first_index = 0 counts classes from 0", "first_index = 0 时类别从 0 数起"}));
+    }
+  }
+
+  const Draft& draft_;
+  const Settings& settings_;
+  const Roles& roles_;
+  Problem& problem_;
+  Diagnostics& diagnostics_;
+};
+
+}  // namespace
+
+void settle_gradient(const Draft& draft, const Roles& roles, Problem& problem, Diagnostics& diagnostics) {
+  GradientSettler(draft, roles, problem, diagnostics).settle();
+}
+
+}  // namespace qkv
