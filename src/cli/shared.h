@@ -20,6 +20,9 @@
 
 namespace qkv {
 
+// The type name of options that take one, by which a message tells them from those that take any number.
+inline constexpr const char* kWholeNumber = "N";
+
 enum class Format { text, json };
 
 struct SharedOptions {
