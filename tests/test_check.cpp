@@ -20,11 +20,6 @@
 namespace qkv::test {
 namespace {
 
-Index sheets(Index usually) {
-  const char* text = std::getenv("QKV_SHEETS");
-  return text != nullptr ? std::atol(text) : usually;
-}
-
 // ---- Exercises ----------------------------------------------------------------------------------
 
 // One head, with whole numbers.  Either Q, K, V are given, or X and square weights (a W that is not

@@ -309,6 +309,13 @@ std::optional<Worked> work_out(const SharedOptions& options, const Presentation&
   for (const auto& setting : options.settings) input.settings.push_back(setting);
   if (diagnostics.has_errors()) return std::nullopt;
 
+  auto worked = work_out(input, options, presentation, diagnostics);
+  if (worked) worked->input_files = std::move(files);
+  return worked;
+}
+
+std::optional<Worked> work_out(const ProblemInput& input, const SharedOptions& options,
+                               const Presentation& presentation, Diagnostics& diagnostics) {
   auto problem = read_problem(input, diagnostics);
   if (!problem) return std::nullopt;
 
@@ -354,7 +361,6 @@ std::optional<Worked> work_out(const SharedOptions& options, const Presentation&
   // What a text prints is never compared with the digits of a small format.
   worked.comparisons = compare(run_options.format != nullptr ? *worked.truth : worked.trace, printed);
   worked.problem = std::move(*problem);
-  worked.input_files = std::move(files);
   return worked;
 }
 

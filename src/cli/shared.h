@@ -81,8 +81,11 @@ struct Presentation {
 };
 std::optional<Presentation> presentation_of(const SharedOptions& options, Diagnostics& diagnostics);
 
+// The problem of FILE, the matrix files and the settings; or one that is not in a file of the user's.
 std::optional<Worked> work_out(const SharedOptions& options, const Presentation& presentation,
                                Diagnostics& diagnostics);
+std::optional<Worked> work_out(const ProblemInput& input, const SharedOptions& options,
+                               const Presentation& presentation, Diagnostics& diagnostics);
 
 // A report as text, in colour where --output and the terminal allow it.
 std::string as_text(const Report& report, const SharedOptions& options, const Presentation& presentation);
