@@ -81,6 +81,27 @@ build_packages() {
   esac
 }
 
+# NumPy by each manager's name; only the tests use it.
+numpy_package() {
+  case $(package_manager) in
+    apk) echo py3-numpy ;;
+    pacman) echo python-numpy ;;
+    brew) echo numpy ;;
+    *) echo python3-numpy ;;
+  esac
+}
+
+# The first in the path may be another Python than the system's.
+python_with_numpy() {
+  for python in python3 /usr/bin/python3; do
+    if "$python" -c 'import numpy' 2>/dev/null; then
+      echo "$python"
+      return
+    fi
+  done
+  return 1
+}
+
 # install_packages NAME... with the system's manager, as root, through sudo or through doas.
 install_packages() {
   manager=$(package_manager)

@@ -5,8 +5,9 @@
 //   sum      = product { ("+" | "-") product }
 //   product  = signed { ("·" | "*" | "/") signed }
 //   signed   = ["-"] power
-//   power    = "e^(" sum ")" | "tanh(" sum ")" | "sqrt(" sum ")" | "√" atom | atom
-//   atom     = "(" sum ")" | "|" sum "|" | "max(" sum { "," sum } ")"
+//   power    = "e^(" sum ")" | "tanh(" sum ")" | "cos(" sum ")" | "sin(" sum ")" | "sqrt(" sum ")"
+//            | "√" atom | atom [ "²" ]
+//   atom     = "(" sum ")" [ "^(" sum ")" ] | "|" sum "|" | "max(" sum { "," sum } ")"
 //            | "argmax(" sum "→" sum { "," sum "→" sum } ")" | "∞" | "nan" | decimal [ "%" ]
 //
 // "−" is read as "-".  argmax gives what the arrow points at, behind the largest; the first of equals.
@@ -87,8 +88,11 @@ class ExpressionReader {
     if (take("e^(")) return std::exp(closed());
     if (take("tanh(")) return std::tanh(closed());
     if (take("sqrt(")) return std::sqrt(closed());
+    if (take("cos(")) return std::cos(closed());
+    if (take("sin(")) return std::sin(closed());
     if (take("√")) return std::sqrt(atom());
-    return atom();
+    const long double value = atom();
+    return take("²") ? value * value : value;
   }
 
   long double closed() {
@@ -98,7 +102,10 @@ class ExpressionReader {
   }
 
   long double atom() {
-    if (take("(")) return closed();
+    if (take("(")) {
+      const long double value = closed();
+      return take("^(") ? std::pow(value, closed()) : value;
+    }
     if (take("|")) {
       const long double value = sum();
       need("|");

@@ -19,7 +19,7 @@ build "$BUILD_DIR/fuzz" fuzz_reader -DCMAKE_CXX_COMPILER=clang++ -DQKV_FUZZ=ON -
 
 cd "$BUILD_DIR/fuzz"
 mkdir -p corpus found seeds
-find "$root/examples" "$root/tests" -name '*.qkv' -exec cp {} seeds \;
+find "$root/examples" "$root/tests" '(' -name '*.qkv' -o -name '*.npy' ')' -exec cp {} seeds \;
 if [ -d "$root/tests/fuzz/corpus" ]; then cp "$root"/tests/fuzz/corpus/* seeds; fi
 exec ./fuzz_reader -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=2048 \
   -artifact_prefix=found/ -print_final_stats=1 corpus seeds

@@ -52,6 +52,29 @@ Exercise drawn(Random& random) {
       e.open = Mask::Constant(n, m, true);
       e.open->col(m - 1).setConstant(false);  // padding
       break;
+    case 3:
+      if (m >= n) {
+        e.open = causal_mask(n, m, m - n).array() && !causal_mask(n, m, m - n - 2).array();
+        e.has_window = true;
+      }
+      break;
+    default:
+      break;
+  }
+  switch (random.whole(0, 11)) {
+    case 0:
+      e.sink = static_cast<double>(random.whole(-1, 2));
+      break;
+    case 1:
+      if (e.open) e.cap = static_cast<double>(random.whole(2, 4));
+      break;
+    case 2:
+    case 3:
+      if (e.open) {  // one query sees nothing
+        e.open->row(random.whole(0, n - 1)).setConstant(false);
+        e.is_causal = e.has_window = false;
+      }
+      break;
     default:
       break;
   }
@@ -82,6 +105,8 @@ Problem problem_of(const Exercise& e) {
   }
   Problem problem = problem_at(e.has_x() ? Entry::x : Entry::qkv, std::move(sections));
   if (e.open) forbid(problem, *e.open);
+  if (e.sink) problem.sink_logits = {exactly(*e.sink)};
+  if (e.cap) problem.softcap = exactly(*e.cap);
   return problem;
 }
 
@@ -95,14 +120,25 @@ Matrix exponentials(const Matrix& z) {
   return result;
 }
 
-// A row without a key is not a number; it is left blank on the sheet.
-Matrix softmax(const Matrix& z) {
+}  // namespace
+
+Matrix softmax(const Matrix& z, std::optional<double> sink) {
   Matrix e = exponentials(z);
   for (Index i = 0; i < e.rows(); ++i) {
-    const double sum = e.row(i).sum();
-    for (Index j = 0; j < e.cols(); ++j) e(i, j) = e(i, j) / sum;
+    const double sum = e.row(i).sum() + (sink ? std::exp(*sink) : 0);
+    for (Index j = 0; j < e.cols() && sum > 0; ++j) e(i, j) = e(i, j) / sum;
   }
   return e;
+}
+
+namespace {
+
+// `weights`, with `row` in the rows of a table of scores that have no key.
+Matrix where_empty(Matrix weights, const Matrix& z, const std::function<double(Index i, Index j)>& row) {
+  for (Index i = 0; i < z.rows(); ++i) {
+    for (Index j = 0; j < z.cols() && z.row(i).maxCoeff() == -kInfinity; ++j) weights(i, j) = row(i, j);
+  }
+  return weights;
 }
 
 Matrix hidden(const Matrix& scores, const Mask& open) {
@@ -141,12 +177,17 @@ Work worked(const Exercise& e, const Change& change) {
   }
   const Matrix scores = put("scores", q * k.transpose());
   Matrix z = put("scaled", scores / e.root());
+  if (e.cap) {
+    z = z / *e.cap;
+    for (Index i = 0; i < z.size(); ++i) z(i) = *e.cap * std::tanh(z(i));
+    z = put("capped", z);
+  }
   if (e.open || e.bias.size() > 0) {
     Matrix sum = z;
     if (e.bias.size() > 0) sum += e.bias;
     z = put("masked", e.open ? hidden(sum, *e.open) : sum);
   }
-  const Matrix weights = put("weights", softmax(z));
+  const Matrix weights = put("weights", softmax(z, e.sink));
   const Matrix output = put("output", weights * v);
   if (e.has_x()) put("Y", output * e.w_o);
   return w;
@@ -165,7 +206,7 @@ bool is_whole(const Matrix& m) {
 }  // namespace
 
 std::string on_paper(double value, int decimals) {
-  if (std::isnan(value)) return "_";
+  if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   return fmt::format("{:.{}f}", value, decimals);
 }
@@ -224,6 +265,8 @@ std::string text_of(const Exercise& e) {
   put("V", e.v);
   put("bias", e.bias);
   if (e.open) put("open", e.open->cast<double>());
+  if (e.sink) text += fmt::format("sink {}\n", *e.sink);
+  if (e.cap) text += fmt::format("cap {}\n", *e.cap);
   return text;
 }
 
@@ -234,7 +277,9 @@ namespace {
 const Matrix kNothing;
 
 // What enters the softmax.
-const Matrix& entering(const Work& w) { return w.contains("masked") ? w.at("masked") : w.at("scaled"); }
+const Matrix& entering(const Work& w) {
+  return w.contains("masked") ? w.at("masked") : w.contains("capped") ? w.at("capped") : w.at("scaled");
+}
 Matrix with_bias(const Exercise& e, const Matrix& z) { return e.bias.size() > 0 ? Matrix(z + e.bias) : z; }
 Matrix with_mask(const Exercise& e, const Matrix& z) { return e.open ? hidden(z, *e.open) : z; }
 Matrix weights_of_scaled(const Exercise& e, const Matrix& z) {
@@ -264,7 +309,7 @@ void add_scaling(std::vector<Slip>& slips, const char* id,
 void add_masking(std::vector<Slip>& slips, const char* id,
                  const std::function<Matrix(const Exercise&, const Work&)>& masked) {
   const auto where_masked = [masked](const Exercise& e, const Work& right) -> Matrix {
-    return e.open && e.bias.size() == 0 ? masked(e, right) : kNothing;
+    return e.open && e.bias.size() == 0 && !e.cap ? masked(e, right) : kNothing;
   };
   slips.push_back({id, "masked", where_masked});
   slips.push_back({id, "weights", [where_masked](const Exercise& e, const Work& right) -> Matrix {
@@ -383,6 +428,40 @@ std::vector<Slip> slips() {
                : kNothing;
   });
   add_masking(s, "S5", [](const Exercise&, const Work& w) { return w.at("scaled"); });
+  for (const Index keys : {1, 3}) {
+    add_masking(s, "M26", [=](const Exercise& e, const Work& w) -> Matrix {
+      const Index align = e.m() - e.n();
+      const Mask open = mask_by(e, [=](Index i, Index j) { return j <= i + align && j > i + align - keys; });
+      return e.has_window ? hidden(w.at("scaled"), open) : kNothing;
+    });
+  }
+  s.push_back({"M27", "weights", [](const Exercise& e, const Work& w) -> Matrix {
+                 const double share = 1 / static_cast<double>(e.m());
+                 return where_empty(w.at("weights"), entering(w), [=](Index, Index) { return share; });
+               }});
+  s.push_back({"M27", "weights", [](const Exercise& e, const Work& w) -> Matrix {
+                 const Matrix plain = softmax(with_bias(e, w.at("scaled")));
+                 return where_empty(w.at("weights"), entering(w),
+                                    [&](Index i, Index j) { return plain(i, j); });
+               }});
+  s.push_back({"M30", "weights", [](const Exercise&, const Work& w) -> Matrix {
+                 return where_empty(w.at("weights"), entering(w), [](Index, Index) { return std::nan(""); });
+               }});
+  s.push_back({"M28", "masked", [](const Exercise& e, const Work& w) -> Matrix {
+                 if (!e.open) return kNothing;
+                 const Matrix closed = (!e.open->array()).cast<double>().matrix();
+                 return kept(w.at("masked"), *e.open) - 1e9 * closed;
+               }});
+  s.push_back({"M69", "masked", [](const Exercise& e, const Work& w) -> Matrix {
+                 if (!e.cap || e.bias.size() > 0) return kNothing;
+                 const Matrix closed = (!e.open->array()).cast<double>().matrix();
+                 return kept(w.at("capped"), *e.open) - *e.cap * closed;
+               }});
+  s.push_back({"M69", "weights", [](const Exercise& e, const Work& w) -> Matrix {
+                 if (!e.cap || e.bias.size() > 0) return kNothing;
+                 const Matrix closed = (!e.open->array()).cast<double>().matrix();
+                 return softmax(kept(w.at("capped"), *e.open) - *e.cap * closed);
+               }});
 
   // Softmax
   add_weights(s, "M32", [](const Matrix& z) -> Matrix {
@@ -424,7 +503,7 @@ std::vector<Slip> slips() {
     Matrix result = Matrix::Zero(z.rows(), z.cols());
     for (Index i = 0; i < z.rows(); ++i) {
       Index best = 0;
-      z.row(i).maxCoeff(&best);
+      if (z.row(i).maxCoeff(&best) == -kInfinity) return kNothing;
       for (Index j = 0; j < z.cols(); ++j) {
         if (j != best && z(i, best) - z(i, j) < 0.01) return kNothing;  // two share the first place
       }
@@ -438,6 +517,7 @@ std::vector<Slip> slips() {
   add_weights(s, "M43", [](const Matrix& z) -> Matrix {
     if (z.rows() != z.cols()) return kNothing;
     Matrix shifted = z;
+    if (z.rowwise().maxCoeff().minCoeff() == -kInfinity) return kNothing;
     for (Index j = 0; j < z.cols(); ++j) shifted.col(j).array() -= z.row(j).maxCoeff();
     return softmax(shifted);
   });
@@ -445,9 +525,39 @@ std::vector<Slip> slips() {
     if (z.rows() != z.cols()) return kNothing;
     const Matrix e = exponentials(z);
     Matrix result = e;
+    if (e.rowwise().sum().minCoeff() == 0) return kNothing;
     for (Index j = 0; j < z.cols(); ++j) result.col(j) /= e.row(j).sum();
     return result;
   });
+  for (const bool is_in_maximum : {false, true}) {
+    s.push_back({"M42", "weights", [=](const Exercise& e, const Work& w) -> Matrix {
+                   if (!e.sink) return kNothing;
+                   Matrix shifted = entering(w);
+                   for (Index i = 0; i < shifted.rows(); ++i) {
+                     const double max = shifted.row(i).maxCoeff();
+                     if (max > -kInfinity)
+                       shifted.row(i).array() -= is_in_maximum ? std::max(max, *e.sink) : max;
+                   }
+                   return softmax(shifted, e.sink);
+                 }});
+  }
+  for (const double p : {0.1, 0.5}) {
+    s.push_back({"M50", "weights", [=](const Exercise&, const Work& w) -> Matrix {
+                   Matrix result = w.at("weights") / (1 - p);
+                   double dropped = 0;
+                   for (Index i = 0; i < result.rows(); ++i) {
+                     for (Index j = (2 * i + 1) % 3; j < result.cols(); j += 3) {
+                       dropped = std::max(dropped, result(i, j));
+                       result(i, j) = 0;
+                     }
+                   }
+                   return dropped > 0.01 ? result : kNothing;
+                 }});
+  }
+
+  s.push_back({"S2", "weights", [](const Exercise& e, const Work& w) -> Matrix {
+                 return e.n() == e.m() ? Matrix(w.at("weights").transpose()) : kNothing;
+               }});
 
   // The weighted sum
   s.push_back({"M05", "output", [=](const Exercise& e, const Work& w) -> Matrix {
@@ -466,11 +576,18 @@ std::vector<Slip> slips() {
   s.push_back({"S8", "output", [=](const Exercise& e, const Work& w) -> Matrix {
                  return e.open ? kNothing : entering(w) * v_of(e, w);
                }});
+  s.push_back({"M47", "output", [=](const Exercise& e, const Work& w) -> Matrix {
+                 Matrix beyond = w.at("output");
+                 for (Index i = 0; i < beyond.rows(); ++i) {
+                   for (Index j = 0; j < beyond.cols(); ++j)
+                     beyond(i, j) += 0.37 * static_cast<double>(3 * i + j) + v_of(e, w).col(j).maxCoeff() -
+                                     v_of(e, w).col(j).minCoeff() + 1.23;
+                 }
+                 return beyond;
+               }});
   return s;
 }
 
-// No honest rounding of this step and of those before it, to `unit`, moves a number of this step further.
-// Weights move by at most half of what the scores do; a sum moves by its factors.
 double reach(const Exercise& e, const Work& right, const std::string& step, double unit) {
   if (is_of_whole_numbers(step)) return 0.5;
   if (step == "scaled" || step == "masked") return 2 * unit;
@@ -485,7 +602,7 @@ namespace {
 
 bool is_beyond(const Matrix& a, const Matrix& b, double reach) {
   for (Index k = 0; k < a.size(); ++k) {
-    if (std::isnan(a(k)) || std::isnan(b(k))) continue;
+    if (std::isnan(a(k)) && std::isnan(b(k))) continue;
     if (a(k) != b(k) && !(std::abs(a(k) - b(k)) <= reach)) return true;
   }
   return false;
@@ -504,6 +621,10 @@ bool is_by_rounded_root(const Exercise& e, const Matrix& scores, const Matrix& s
 std::optional<Work> spoiled_work(const Exercise& e, const Slip& slip, const Work& right, double unit) {
   const std::string step = slip.step;
   if (!right.contains(step)) return std::nullopt;
+  const bool is_plain = !e.sink && !e.cap;
+  const bool is_of_softmax = step == "masked" || step == "weights";
+  const bool needs_more = slip.id == std::string("M42") || slip.id == std::string("M69");
+  if (!is_plain && is_of_softmax && !needs_more) return std::nullopt;
   const Matrix spoiled = slip.spoil(e, right);
   if (spoiled.rows() != right.at(step).rows() || spoiled.cols() != right.at(step).cols()) return std::nullopt;
   if (!is_beyond(spoiled, right.at(step), reach(e, right, step, unit))) return std::nullopt;

@@ -24,6 +24,8 @@ struct Exercise {
   Matrix bias;               // [n, m], or empty
   std::optional<Mask> open;  // [n, m]
   bool is_causal = false;
+  bool has_window = false;  // of two keys
+  std::optional<double> sink, cap;
 
   bool has_x() const { return x.size() > 0; }
   Index n() const { return has_x() ? x.rows() : q.rows(); }
@@ -35,6 +37,9 @@ struct Exercise {
 // A new one, with values small enough for digits to say something about the output.
 Exercise exercise(Random& random);
 Problem problem_of(const Exercise& e);
+
+// A row without a key reads nothing.
+Matrix softmax(const Matrix& z, std::optional<double> sink = {});
 
 using Work = std::map<std::string, Matrix>;  // by step
 using Change = std::function<Matrix(const std::string& step, const Matrix& value)>;
@@ -63,7 +68,7 @@ std::vector<Slip> slips();
 std::optional<Work> spoiled_work(const Exercise& e, const Slip& slip, const Work& right, double unit);
 
 bool is_of_whole_numbers(const std::string& step);
-std::string on_paper(double value, int decimals);  // "-inf" where hidden, "_" for what is not a number
+std::string on_paper(double value, int decimals);  // "-inf" where hidden
 
 // No honest rounding of this step and of those before it, to `unit`, moves a number of this step further.
 // Weights move by at most half of what the scores do; a sum moves by its factors.

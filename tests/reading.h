@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "input/source.h"
+#include "methods/methods.h"
 #include "problem/read_problem.h"
 #include "render/diagnostics.h"
 
@@ -38,7 +39,7 @@ struct Reading {
 
 inline Reading read(ProblemInput input) {
   Reading reading;
-  reading.problem = read_problem(input, reading.diagnostics);
+  if (auto planned = read_and_plan(input, reading.diagnostics)) reading.problem = std::move(planned->problem);
   return reading;
 }
 

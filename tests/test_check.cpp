@@ -49,7 +49,7 @@ std::string list(const std::vector<const Mistake*>& mistakes) {
 
 // A slip that knows nothing of attention is named when no mistake of attention gives the same numbers.
 bool names(const std::vector<const Mistake*>& mistakes, const std::string& id) {
-  const bool is_general = id == "M08" || id == "S3" || id == "S4" || id == "S9";
+  const bool is_general = id == "M08" || id == "S2" || id == "S3" || id == "S4" || id == "S9";
   return std::any_of(mistakes.begin(), mistakes.end(),
                      [&](const Mistake* mistake) { return is_general || mistake->id == id; });
 }
@@ -128,13 +128,21 @@ TEST_CASE("a mistake is found at its step, called by its name, and held against 
     for (const std::string& example : examples) table += example;
     MESSAGE(table);
   }
-  std::set<std::string> ids;
-  for (const auto& [name, count] : counts) ids.insert(name.substr(0, name.find(' ')));
-  CHECK(ids.size() >= 20);
   CHECK(total.at_step == total.made);
   CHECK(total.named == total.made);
   CHECK(total.clean == total.made);
   CHECK(total.first * 100 >= total.made * 95);
+}
+
+TEST_CASE(
+    "every mistake of the table is made above, but for those that need very large scores or two masks") {
+  std::set<std::string> made;
+  for (const Slip& slip : slips()) made.insert(slip.id);
+  std::string others;
+  for (const Mistake& mistake : mistakes()) {
+    if (!made.contains(mistake.id)) others += std::string(mistake.id) + " ";
+  }
+  CHECK(others == "M70 M29 M41 ");
 }
 
 // ---- Right sheets -------------------------------------------------------------------------------
@@ -145,10 +153,19 @@ double rounded_to(double value, int decimals) {
   return std::isfinite(value) ? std::round(value * tens) / tens : value;
 }
 
-TEST_CASE("a right sheet is not accused, worked exactly or with every step rounded") {
+// Not what a double lacks to a whole number of units.
+Matrix cut_off_to(Matrix m, int decimals) {
+  const double tens = std::pow(10.0, decimals);
+  for (Index k = 0; k < m.size(); ++k) {
+    if (std::isfinite(m(k))) m(k) = std::trunc(m(k) * tens * (1 + 1e-12)) / tens;
+  }
+  return m;
+}
+
+TEST_CASE("a right sheet is not accused, worked exactly, with every step rounded, or with digits cut off") {
   QKV_SAY_SEED();
   Random random(92);
-  enum Way { exact, rounded_scaled, rounded_all, rounded_root };
+  enum Way { exact, rounded_scaled, rounded_all, rounded_root, cut_off, all_cut_off };
   std::map<std::string, std::pair<int, int>> counts;  // accused, of
   std::vector<std::string> examples;
   int accused = 0;
@@ -156,23 +173,30 @@ TEST_CASE("a right sheet is not accused, worked exactly or with every step round
     const Exercise e = exercise(random);
     const Trace truth = traced(problem_of(e));
     const int decimals = static_cast<int>(random.whole(2, 4));
-    const Way way = static_cast<Way>(random.whole(0, 3));
+    const Way way = static_cast<Way>(random.whole(0, 5));
     const Matrix scores = right_work(e).at("scores");
-    const Work work = worked(e, [&](const std::string& step, const Matrix& value) {
+    Work work = worked(e, [&](const std::string& step, const Matrix& value) {
       Matrix result = value;
+      if (way == all_cut_off) return cut_off_to(value, decimals);
       if (way == rounded_root && step == "scaled") result = scores / rounded_to(e.root(), decimals);
-      if (way == exact || (way == rounded_scaled && step != "scaled")) return result;
+      if (way == exact || way == cut_off || (way == rounded_scaled && step != "scaled")) return result;
       for (Index k = 0; k < result.size(); ++k) result(k) = rounded_to(result(k), decimals);
       return result;
     });
+    if (way == cut_off) {
+      for (auto& [step, value] : work) value = cut_off_to(value, decimals);
+    }
     std::set<std::string> unwritten;
-    if (way != rounded_root && random.whole(0, 1) == 0) unwritten = {"scaled", "masked"};
+    if (way != rounded_root && way != all_cut_off && random.whole(0, 1) == 0)
+      unwritten = {"scaled", "masked"};
     const auto answers = sheet(truth.plan(), work, decimals, unwritten);
     const Judgement judgement = judge(truth, answers, decimals);
     const std::string kind = fmt::format("{}, {} decimals{}",
                                          way == exact            ? "exact"
                                          : way == rounded_scaled ? "scaled step rounded"
                                          : way == rounded_all    ? "every step rounded"
+                                         : way == cut_off        ? "exact, digits cut off"
+                                         : way == all_cut_off    ? "every step cut off"
                                                                  : "root and every step rounded",
                                          decimals, unwritten.empty() ? "" : ", no scaled step written");
     auto& [bad, of] = counts[kind];
@@ -353,6 +377,121 @@ TEST_CASE("one rounding of the root explains a scaled step, and is told") {
   const Marks after =
       marked(narrow(), {{"scaled", "0.588 0 ; 0 1.176"}, {"weights", "0.643 0.357 ; 0.236 0.764"}});
   CHECK(after.judgement.is_right());
+}
+
+TEST_CASE("digits that were cut off are no mistake, and are told") {
+  // 1/√3 = 0.57735, 2/√3 = 1.15470; e^0.57735/(e^0.57735 + 1) = 0.64046, e^1.1547/(e^1.1547 + 1) = 0.76036.
+  const Marks cut =
+      marked(narrow(), {{"scaled", "0.57 0 ; 0 1.15"}, {"weights", "0.640 0.359 ; 0.239 0.760"}});
+  CHECK(cut["scaled"] == "rounded right ; right right");
+  CHECK(cut.at("scaled").is_cut_off);
+  CHECK(cut.at("scaled").expected == "0.58");
+  CHECK(cut["weights"] == "right rounded ; rounded right");
+  CHECK(cut.judgement.points == 2);
+  // One unit too many is not cut off, and two too few are not either; nor is it a whole number.
+  CHECK(marked(narrow(), {{"scaled", "0.57 0 ; 0 1.16"}})["scaled"] == "wrong right ; right wrong");
+  CHECK(marked(narrow(), {{"scaled", "0.56 0 ; 0 1.15"}})["scaled"] == "wrong right ; right right");
+  CHECK(marked(narrow(), {{"scores", "1 0 ; 0 1"}})["scores"] == "right right ; right wrong");
+  // 1 − e^−21 is 0.9999999992 and is cut down to 0.999, but 1 is not.
+  const Problem sure = problem_at(
+      Entry::qkv, {{"Q", rows_of("1 0 0 0")}, {"K", rows_of("42 0 0 0 ; 0 0 0 0")}, {"V", rows_of("1 ; 0")}});
+  CHECK(marked(sure, {{"weights", "0.999 0.000"}}).at("weights").is_cut_off);
+  CHECK_FALSE(marked(narrow(), {{"scores", "0.9 0 ; 0 2"}}).judgement.is_right());
+  // Towards zero.
+  Problem p = narrow();
+  p.given["K"] = rows_of("-1 0 0 ; 0 -2 0");
+  CHECK(marked(p, {{"scaled", "-0.57 0 ; 0 -1.15"}}).at("scaled").is_cut_off);
+  CHECK_FALSE(marked(p, {{"scaled", "-0.59 0 ; 0 -1.15"}}).judgement.is_right());
+}
+
+TEST_CASE("tokens in columns are a way to write, not a mistake") {
+  // Square: scores 1 0 ; 2 2 transposed, and so on; e^0.577/(e^0.577 + 1) = 0.640.
+  const Problem p = problem_at(
+      Entry::qkv,
+      {{"Q", rows_of("1 0 0 ; 2 2 0")}, {"K", rows_of("1 0 0 ; 0 1 0")}, {"V", rows_of("1 3 ; 2 7")}});
+  const Marks square = marked(p, {{"scores", "1 2 ; 0 2"},
+                                  {"weights", "0.640 0.500 ; 0.360 0.500"},
+                                  {"output", "1.360 1.500 ; 4.438 5.000"}});
+  CHECK(square.judgement.is_in_columns);
+  CHECK(square.judgement.is_right());
+  // One transposed table is the mistake of its step.
+  const Marks one = marked(p, {{"scores", "1 2 ; 0 2"}, {"scaled", "0.577 1.155 ; 0 1.155"}});
+  CHECK_FALSE(one.judgement.is_in_columns);
+  CHECK(list(one.at("scores").mistakes) == "M04");
+  CHECK(one["scaled"] == "right carried ; carried right");
+}
+
+TEST_CASE("a weight taken the other way round is a habit") {
+  // Q, K and V all use their weight transposed, and only the output is handed in.
+  const Matrix x = matrix("1 0 ; 0 1 ; 2 1");
+  const Matrix w_q = matrix("1 1 ; 0 2");
+  const Matrix w_k = matrix("0 1 ; 2 1");
+  const Matrix w_v = matrix("2 1 ; 0 1");
+  const Matrix scores = x * w_q.transpose() * (x * w_k.transpose()).transpose();
+  const Matrix output = softmax(scores / std::sqrt(2.0)) * x * w_v.transpose();
+  std::string sheet;
+  for (Index i = 0; i < 3; ++i)
+    sheet += fmt::format("{}{:.4f} {:.4f}", i > 0 ? " ; " : "", output(i, 0), output(i, 1));
+  const Problem p = problem_at(
+      Entry::x, {{"X", rows_of(x)}, {"W_Q", rows_of(w_q)}, {"W_K", rows_of(w_k)}, {"W_V", rows_of(w_v)}});
+  CHECK(list(marked(p, {{"output", sheet}}).at("output").mistakes) == "M01");
+}
+
+TEST_CASE("infinities and nan of a program are known by where they come from") {
+  // Scores 800 799: e^800 is beyond double precision, and ∞/∞ is nan.
+  const Problem large = problem_at(
+      Entry::qkv,
+      {{"Q", rows_of("1 0 0 0")}, {"K", rows_of("1600 0 0 0 ; 1598 0 0 0")}, {"V", rows_of("1 ; 3")}});
+  const Marks doubles = marked(large, {{"weights", "nan nan"}, {"output", "nan"}});
+  CHECK(list(doubles.at("weights").mistakes) == "M41");
+  CHECK(doubles["output"] == "carried");
+  // 100 is beyond single precision alone, and −1 is not.
+  const Problem single = problem_at(
+      Entry::qkv,
+      {{"Q", rows_of("1 0 0 0")}, {"K", rows_of("200 0 0 0 ; -2 0 0 0")}, {"V", rows_of("1 ; 3")}});
+  CHECK(list(marked(single, {{"weights", "nan 0"}}).at("weights").mistakes) == "M41");
+  CHECK(list(marked(single, {{"weights", "0 nan"}}).at("weights").mistakes) == "none");
+
+  // 256² = 65536 is beyond half precision.
+  const Problem half = problem_at(
+      Entry::qkv,
+      {{"Q", rows_of("256 0")}, {"K", rows_of("256 0 ; -256 0 ; 1 0")}, {"V", rows_of("1 ; 2 ; 3")}});
+  CHECK(list(marked(half, {{"scores", "inf -inf 256"}}).at("scores").mistakes) == "M70");
+  CHECK(list(marked(half, {{"scores", "inf -inf inf"}}).at("scores").mistakes) == "none");
+
+  // Where nan is the truth it is right.
+  Problem empty = narrow();
+  forbid(empty, mask_of("0 0 ; 1 1"));
+  empty.empty_row = EmptyRow::nan;
+  CHECK(marked(empty, {{"weights", "nan nan ; 0.240 0.760"}})["weights"] == "right right ; right right");
+}
+
+TEST_CASE("finite numbers in place of minus infinity are known by whom they let back in") {
+  // Scores 10002 1, key 1 hidden by −10000: 2 and 1 remain; e/(e + 1) = 0.731.
+  Problem large = problem_at(
+      Entry::qkv,
+      {{"Q", rows_of("1 0 0 0")}, {"K", rows_of("20004 0 0 0 ; 2 0 0 0")}, {"V", rows_of("1 ; 3")}});
+  forbid(large, mask_of("0 1"));
+  CHECK(list(marked(large, {{"weights", "0.731 0.269"}}).at("weights").mistakes) == "M28");
+
+  // Three equal scores, key 2 hidden twice, keys 1 and 3 once.
+  Problem empty = problem_at(
+      Entry::qkv, {{"Q", rows_of("0 0")}, {"K", rows_of("1 0 ; 0 1 ; 1 1")}, {"V", rows_of("1 ; 2 ; 3")}});
+  forbid(empty, mask_of("0 0 0"));
+  CHECK(list(marked(empty, {{"weights", "0.5 0 0.5"}}).at("weights").mistakes) == "M29");
+}
+
+TEST_CASE("an average lies between the least and the largest of its values") {
+  const Problem p = narrow();
+  CHECK(list(marked(p, {{"output", "3.11 0.36 ; 0.24 1.87"}}).at("output").mistakes) == "M47");
+  CHECK(list(marked(p, {{"output", "0.11 0.36 ; 0.24 0.17"}}).at("output").mistakes) == "none");
+}
+
+TEST_CASE("a copy of what is given earns nothing") {
+  const Marks marks = marked(narrow(), {{"Q", "1 0 0 ; 0 1 0"}, {"scores", "1 0 ; 0 2"}});
+  CHECK(marks["Q"] == "right right right ; right right right");
+  CHECK(marks.judgement.points == 1);
+  CHECK(marks.judgement.of == 1);
 }
 
 TEST_CASE("dividing by a whole number is no rounding of the root") {

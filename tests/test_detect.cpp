@@ -1,6 +1,8 @@
 // Somebody's output, made by plain loops written here, and the convention that made it.
 
+#include <algorithm>
 #include <chrono>
+#include <sstream>
 
 #include "check/detect.h"
 #include "support.h"
@@ -92,10 +94,10 @@ TEST_CASE("the convention behind an output is named, the simplest alone") {
   CHECK(found(p, softmax_by_hand(s / 2) * in.v) == "output: scale=1/sqrt(keys)");
   CHECK(found(p, softmax_by_hand(s / root, {.down_the_columns = true}) * in.v) == "output: axis=columns");
   CHECK(found(p, softmax_by_hand(s / root, {.over_everything = true}) * in.v) == "output: axis=all");
-  CHECK(found(p, softmax_by_hand(hide(s / root, 0)) * in.v) == "output: mask=causal, top-left");
+  CHECK(found(p, softmax_by_hand(hide(s / root, 0)) * in.v) == "output: mask=causal");
   CHECK(found(p, softmax_by_hand(s.transpose() / root) * in.v) == "output: roles=Q and K exchanged");
   CHECK(found(p, softmax_by_hand(s / root)) == "weights:");
-  CHECK(found(p, softmax_by_hand(hide(s, 0)) * in.v) == "output: scale=none mask=causal, top-left");
+  CHECK(found(p, softmax_by_hand(hide(s, 0)) * in.v) == "output: scale=none mask=causal");
 }
 
 TEST_CASE("corners and polarity of a mask are told apart") {
@@ -123,13 +125,125 @@ TEST_CASE("a weight stored the other way round is seen, also where it is square"
   CHECK(found(p, softmax_by_hand(q * k.transpose() / std::sqrt(3.0)) * v) == "output: layout=transposed");
 }
 
-TEST_CASE("single and half precision are named where the digits say more than they can") {
+TEST_CASE("a floating-point format is named where its digits come out, and 'about' it where they come near") {
   const Inputs in = inputs(6, 6);
   const Problem p = problem_of(in);
+  // In C++'s own float, sums from left to right; the exponential rounded once.
+  const auto attend = [&](float factor) {
+    Matrix output = Matrix::Zero(6, 2);
+    for (Index i = 0; i < 6; ++i) {
+      std::vector<float> scores;
+      for (Index j = 0; j < 6; ++j) {
+        float dot = 0;
+        for (Index k = 0; k < 3; ++k) dot += static_cast<float>(in.q(i, k)) * static_cast<float>(in.k(j, k));
+        scores.push_back(dot / factor);
+      }
+      const float max = *std::max_element(scores.begin(), scores.end());
+      float sum = 0;
+      for (float& s : scores) sum += s = static_cast<float>(std::exp(static_cast<double>(s - max)));
+      for (Index c = 0; c < 2; ++c) {
+        float read = 0;
+        for (std::size_t j = 0; j < 6; ++j)
+          read += scores[j] / sum * static_cast<float>(in.v(static_cast<Index>(j), c));
+        output(i, c) = static_cast<double>(read);
+      }
+    }
+    return output;
+  };
+  CHECK(found(p, attend(std::sqrt(3.0F)), 15) == "output: precision=fp32");
+  CHECK(found(p, attend(1), 15) == "output: scale=none precision=fp32");
+  // At six decimals single precision is as good as any.
+  CHECK(found(p, attend(std::sqrt(3.0F)), 6) == "output:");
+
   const Matrix output = softmax_by_hand(in.q * in.k.transpose() / std::sqrt(3.0)) * in.v;
-  const Matrix single = output.cast<float>().cast<double>();
-  CHECK(found(p, single, 15) == "output: precision=fp32");
-  CHECK(found(p, output * (1 + 1e-3), 15) == "output: precision=fp16");
+  CHECK(found(p, output.cast<float>().cast<double>(), 15) == "output: precision=about fp32");
+  CHECK(found(p, output * (1 + 1e-3), 15) == "output: precision=about fp16");
+  CHECK(found(p, output * (1 + 1e-2), 15) == "output: precision=about bf16");
+  CHECK(found(p, output * (1 + 1e-1), 15) == "none");
+}
+
+TEST_CASE("the root that was rounded on paper is told from the true one") {
+  for (const auto& [d_k, roots] : {std::pair{2, "1.4 1.41 1.414"}, std::pair{3, "1.7 1.73 1.732"},
+                                   std::pair{5, "2.2 2.24 2.236"}, std::pair{8, "2.8 2.83 2.828"}}) {
+    Random random(74);
+    const Inputs in{random.matrix(4, d_k, 1), random.matrix(4, d_k, 1), random.matrix(4, 3, 2)};
+    std::istringstream words(roots);
+    for (std::string root; words >> root;) {
+      const Matrix s = in.q * in.k.transpose() / std::strtod(root.c_str(), nullptr);
+      CHECK(found(problem_of(in), softmax_by_hand(s) * in.v, 8) == "output: scale=1/" + root);
+    }
+  }
+  // √4 is what it is; nothing is rounded.
+  Random random(75);
+  const Inputs in{random.matrix(4, 4, 1), random.matrix(4, 4, 1), random.matrix(4, 3, 2)};
+  CHECK(found(problem_of(in), softmax_by_hand(in.q * in.k.transpose() / 2) * in.v) == "output:");
+}
+
+TEST_CASE("the scale of the textbook is found where the problem has another") {
+  const Inputs in = inputs();
+  Problem p = problem_of(in);
+  p.scale = {ScaleKind::factor, written("0.1"), {}};
+  const Matrix s = in.q * in.k.transpose();
+  CHECK(found(p, softmax_by_hand(s / 10) * in.v) == "output:");
+  CHECK(found(p, softmax_by_hand(s / std::sqrt(3.0)) * in.v) == "output: scale=1/sqrt(d_k)");
+  CHECK(found(p, softmax_by_hand(s) * in.v) == "output: scale=none");
+}
+
+TEST_CASE("what is done to hidden keys is told apart") {
+  const Inputs in = inputs();
+  Problem p = problem_of(in);
+  forbid(p, causal_mask(4, 4, 0));
+  const Matrix s = in.q * in.k.transpose() / std::sqrt(3.0);
+  const Matrix open = causal_mask(4, 4, 0).cast<double>();
+  CHECK(found(p, softmax_by_hand(hide(s, 0)) * in.v) == "output:");
+  CHECK(found(p, softmax_by_hand(s.cwiseProduct(open)) * in.v) == "output: masking=0 in place of -inf");
+  const Matrix late = softmax_by_hand(s).cwiseProduct(open);
+  CHECK(found(p, late * in.v) == "output: masking=after the softmax");
+  // Rows that are made to sum to one again are those of the masked softmax.
+  const Matrix renormalised = late.array().colwise() / late.rowwise().sum().array();
+  CHECK(found(p, renormalised * in.v) == "output:");
+  const Matrix columns = softmax_by_hand(s, {.down_the_columns = true}).cwiseProduct(open);
+  CHECK(found(p, Matrix(columns.array().colwise() / columns.rowwise().sum().array()) * in.v) ==
+        "output: axis=columns masking=after the softmax, renormalised");
+  CHECK(found(p, softmax_by_hand(hide(s.transpose(), 0).transpose()) * in.v) == "output: mask=transposed");
+}
+
+TEST_CASE("a cap forgotten, or put after the mask, is seen") {
+  const Inputs in = inputs();
+  Problem p = problem_of(in);
+  p.softcap = written("2");
+  forbid(p, causal_mask(4, 4, 0));
+  const Matrix s = in.q * in.k.transpose() / std::sqrt(3.0);
+  const auto cap = [](const Matrix& x) { return Matrix((x.array() / 2).tanh() * 2); };
+  CHECK(found(p, softmax_by_hand(hide(cap(s), 0)) * in.v) == "output:");
+  CHECK(found(p, softmax_by_hand(hide(s, 0)) * in.v) == "output: softcap=none");
+  CHECK(found(p, softmax_by_hand(cap(hide(s, 0))) * in.v) == "output: softcap=after the mask");
+}
+
+TEST_CASE("of two matrices both must be explained, and what is not is said") {
+  const Inputs in = inputs();
+  const Problem p = problem_of(in);
+  const Matrix weights = softmax_by_hand(in.q * in.k.transpose());
+  std::vector<ShownStep> both = written_down(weights, 5, "weights");
+  both.push_back(written_down(weights * in.v, 5, "output").front());
+  const std::vector<Explanation> found = detect(p, both);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].conventions == Conventions{{"scale", "none"}});
+  CHECK(found[0].reproduces == "weights, output");
+
+  both.back() = written_down(weights * in.v * 2, 5, "output").front();
+  const std::vector<Explanation> half = detect(p, both);
+  REQUIRE(half.size() == 1);
+  CHECK(half[0].reproduces == "weights");
+  CHECK(half[0].unexplained == "output");
+}
+
+TEST_CASE("a number written short among long ones is exact, not coarse") {
+  const Inputs in = inputs();
+  const Problem p = problem_of(in);
+  std::vector<ShownStep> steps = written_down(softmax_by_hand(in.q * in.k.transpose() / std::sqrt(3.0)), 15);
+  for (auto& row : steps.front().cells) row[0] = {"0.5", 0.5, 0.1, false};
+  CHECK(detect(p, steps).empty());
 }
 
 TEST_CASE("random numbers are explained by nothing, however few they are") {

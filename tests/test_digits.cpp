@@ -880,12 +880,12 @@ class Reference {
 
   // The given bias and −slope·|i − j|.
   std::optional<Scores> bias() {
-    if (!problem_.has("bias") && !problem_.alibi) return std::nullopt;
+    if (!problem_.has("bias") && problem_.slopes.empty()) return std::nullopt;
     Scores sum(queries(), keys());
     for (auto& cell : sum.cells) cell = Form();
     if (problem_.has("bias")) sum = given_scores("bias");
-    if (problem_.alibi) {
-      const Quadratic slope = number_of(*problem_.alibi);
+    if (!problem_.slopes.empty()) {
+      const Quadratic slope = number_of(problem_.slopes[0]);
       for (Index i = 0; i < sum.rows; ++i) {
         for (Index j = 0; j < sum.cols; ++j) {
           if (sum(i, j)) sum(i, j) = *sum(i, j) - Form(slope * Quadratic(std::abs(i + problem_.align - j)));
@@ -955,7 +955,7 @@ class Reference {
     };
     for (Index j = 0; j < scores.cols; ++j)
       groups.of_key.push_back(is_open(i, j) ? join(*scores(i, j)) : kNone);
-    if (problem_.sink_logit) groups.of_sink = join(Form(number_of(*problem_.sink_logit)));
+    if (!problem_.sink_logits.empty()) groups.of_sink = join(Form(number_of(problem_.sink_logits[0])));
     for (std::size_t g = 0; g < groups.score.size(); ++g) {
       if (groups.top == kNone || tanhs_.sign(groups.score[g] - groups.score[groups.top]) > 0) groups.top = g;
     }
@@ -1506,7 +1506,7 @@ class Maker {
       forbid_minus_infinities(p, "bias");
     }
     if (chance(30)) p.align = random_.whole(-2, 2);
-    if (chance(20)) p.alibi = written(pick({"0.5", "0.25", "1/3", "0.1", "1"}));
+    if (chance(20)) p.slopes = {written(pick({"0.5", "0.25", "1/3", "0.1", "1"}))};
     const Index kind = random_.whole(0, 9);
     if (kind <= 1) {
       forbid(p, causal_mask(n_, m_, p.align));
@@ -1527,7 +1527,7 @@ class Maker {
 
   void add_softmax_settings(Problem& p) {
     if (chance(20)) p.temperature = written(pick({"2", "0.5", "0.1", "1/3", "0.7", "100"}));
-    if (chance(20)) p.sink_logit = written(pick({"0", "0.5", "1", "-2", "1.25"}));
+    if (chance(20)) p.sink_logits = {written(pick({"0", "0.5", "1", "-2", "1.25"}))};
     if (chance(30)) p.empty_row = EmptyRow::nan;
   }
 
@@ -1573,8 +1573,8 @@ std::string described(const Problem& p) {
   if (p.scale.kind == ScaleKind::factor) text += "factor " + p.scale.factor.text + "\n";
   if (p.temperature) text += "temperature " + p.temperature->text + "\n";
   if (p.softcap) text += "softcap " + p.softcap->text + "\n";
-  if (p.sink_logit) text += "sink " + p.sink_logit->text + "\n";
-  if (p.alibi) text += "alibi " + p.alibi->text + "\n";
+  if (!p.sink_logits.empty()) text += "sink " + p.sink_logits[0].text + "\n";
+  if (!p.slopes.empty()) text += "alibi " + p.slopes[0].text + "\n";
   if (p.allowed) {
     text += "open ";
     for (Index i = 0; i < p.allowed->rows(); ++i) {
@@ -1665,6 +1665,14 @@ long cells_wanted() {
   return text != nullptr ? std::atol(text) : kUsualCells;
 }
 
+// The reference knows one head of softmax attention.  Other systems are compared with it where they
+// promise the same numbers, each in the tests of its own; these are the ops it has.
+bool is_of_one_head(const Op& op) {
+  const auto all = ops::all();
+  const auto of_heads = std::find(all.begin(), all.end(), &ops::head_q);  // the systems follow from here
+  return std::find(all.begin(), of_heads, &op) != of_heads;
+}
+
 // By hand, and by the reference too: the hand-made cases are its test.
 void check_texts(const Problem& problem, const std::string& step, int decimals, const std::string& expected) {
   Reference reference(problem);
@@ -1711,6 +1719,7 @@ TEST_CASE("every printed digit is that of the true value, and ties go to the eve
   if (cells < kUsualCells) return;  // too few for every op to occur
   for (const Op* op : ops::all()) {
     if (op == &ops::softmax || op == &ops::softmax_sink) continue;  // these tell of five others in short
+    if (!is_of_one_head(*op)) continue;
     INFO("op ", std::string(op->name));
     CHECK(comparison.ops().contains(op->name));
   }
@@ -1764,10 +1773,10 @@ TEST_CASE("outputs whose groups of equal scores have the same mean are that mean
   check_texts(from_scores("0 0 1 1", "0 1 ; 0.25 -0.25 ; 0.2 0.3 ; 0.05 0.45"), "output", 2, "0.12 0.38");
   // A sink has the value 0: the mean 0 stays 0, and 0.125 becomes less.
   Problem p = from_scores("0 0 1 1", "1 0.25 ; -1 0 ; 2 0.125 ; -2 0.125");
-  p.sink_logit = written("-1000");
+  p.sink_logits = {written("-1000")};
   check_texts(p, "output", 2, "0.00 0.12");
   Problem q = from_scores("0 0 1 1", "0.5 ; 0.25 ; 0.375 ; 0.375");
-  q.sink_logit = written("-1000");
+  q.sink_logits = {written("-1000")};
   check_texts(q, "output", 2, "0.37");
   check_texts(from_scores("3 3 3 3 3 3 3 3"), "weights", 2, "0.12 0.12 0.12 0.12 0.12 0.12 0.12 0.12");
 }
@@ -1780,14 +1789,14 @@ TEST_CASE("an output that is 1e15, or rounds to it, is written as 1e15 is") {
 TEST_CASE("the hard read takes the larger score where both weights are next to nothing") {
   // Beside a sink of 0 the weights are about e^-(10^10) and e^-(10^9).
   Problem p = from_scores("-1e10 -1e9", "3 ; 5");
-  p.sink_logit = written("0");
+  p.sink_logits = {written("0")};
   p.read = ReadKind::hard;
   check_texts(p, "output", 1, "5.0");
 }
 
 TEST_CASE("the hard read finds the key even where values are of different sizes") {
   Problem p = from_scores("-2e48 -1e48", "3.5e12 9.0e294 ; 9.0e294 3.5e12");
-  p.sink_logit = written("0");
+  p.sink_logits = {written("0")};
   p.read = ReadKind::hard;
   check_texts(p, "output", 2, "9.00e+294 3500000000000.00");
 }

@@ -306,6 +306,14 @@ TEST_CASE("the number of labels fits") {
 
 // ---- settings ----
 
+TEST_CASE("a title keeps what elsewhere would begin a comment") {
+  CHECK(problem("title = # 3, by hand\n" + kQK).title == "# 3, by hand");
+  CHECK(problem("title = % of attention\nsource=#7\n" + kQK).title == "% of attention");
+  CHECK(problem("title = 100 % # attention\n" + kQK).title == "100 % # attention");
+  CHECK(messages("title =\n" + kQK) == "error: 'title' has no value\n");
+  CHECK(messages("mask = # causal\n" + kQK) == "error: 'mask' has no value\n");
+}
+
 TEST_CASE("every setting arrives in the problem") {
   const Problem p = problem(
       "title = T # 1\nsource = 论文 [2]\nscale = 0.5\ntemperature = 2\nsoftcap = 5\nsink_logit = -1\nalibi = "
@@ -317,8 +325,8 @@ TEST_CASE("every setting arrives in the problem") {
   CHECK(scale_of(p) == "times 0.5");
   CHECK(p.temperature->text == "2");
   CHECK(p.softcap->text == "5");
-  CHECK(p.sink_logit->text == "-1");
-  CHECK(p.alibi->value == 0.25);
+  CHECK(p.sink_logits[0].text == "-1");
+  CHECK(p.slopes[0].value == 0.25);
   CHECK(p.read == ReadKind::hard);
   CHECK(p.empty_row == EmptyRow::nan);
   CHECK(p.decimals == 2);
@@ -329,8 +337,8 @@ TEST_CASE("every setting arrives in the problem") {
 }
 
 TEST_CASE("alibi = on is the slope of one head") {
-  CHECK(problem("alibi = on\n" + kQK).alibi->text == "0.00390625");
-  CHECK_FALSE(problem("alibi = off\n" + kQK).alibi.has_value());
+  CHECK(problem("alibi = on\n" + kQK).slopes[0].text == "1/256");
+  CHECK(problem("alibi = off\n" + kQK).slopes.empty());
   CHECK(messages("alibi = -1\n" + kQK) == "error: a slope is not negative\n");
 }
 
@@ -377,22 +385,20 @@ TEST_CASE("a setting that lies before the start has no effect, and is not in the
 }
 
 TEST_CASE("what this version cannot compute is known, and refused") {
-  CHECK(told("heads = 2\nheads_kv = 1\n" + kQK) ==
-        "t.qkv:1:9: error: this version of qkv traces one head of softmax attention; `heads = 2` is not "
+  CHECK(told("tile = 2x2\nheads_kv = 1\n" + kQK) ==
+        "t.qkv:1:8: error: this version of qkv traces one head of softmax attention; `tile = 2x2` is not "
         "available yet\n"
-        "   1 | heads = 2\n"
-        "     |         ^\n"
+        "   1 | tile = 2x2\n"
+        "     |        ^^^\n"
         "t.qkv:2:1: error: unknown setting 'heads_kv'\n"
         "   2 | heads_kv = 1\n"
         "     | ^^^^^^^^\n");
   CHECK(messages("rope = sideways\n" + kQK) == "error: 'sideways' is not a value of 'rope'\n");
   CHECK(problem("heads = 1\nrope = none\ntile = off\nlayers = 1\nphi = elu+1\n" + kQK).entry == Entry::qkv);
-  CHECK(messages(kQK + "[past_K]\n1 2\n[h1.W_Q]\n1\n[L2.W_V]\n1\n[expect.h1.weights]\n1\n") ==
-        "error: this version of qkv traces one head of softmax attention; [past_K] is not available yet\n"
+  CHECK(messages(kQK + "[W_DKV]\n1 2\n[h1.W_Q]\n1\n[L2.W_V]\n1\n") ==
+        "error: this version of qkv traces one head of softmax attention; [W_DKV] is not available yet\n"
         "error: this version of qkv traces one head of softmax attention; [h1.W_Q] is not available yet\n"
-        "error: this version of qkv traces one head of softmax attention; [L2.W_V] is not available yet\n"
-        "error: this version of qkv traces one head of softmax attention; [expect.h1.weights] is not "
-        "available yet\n");
+        "error: this version of qkv traces one head of softmax attention; [L2.W_V] is not available yet\n");
 }
 
 TEST_CASE("the table of keys holds no name twice and every row has both languages") {

@@ -31,12 +31,12 @@ std::vector<Problem> sample() {
   for (const char* name : {"W_Q", "W_K", "W_V", "W_O"})
     linear.given[name] = rows_of(Matrix(doubles_of(linear[name]).transpose()));
   linear.softcap = written("2");
-  linear.sink_logit = written("0.5");
+  linear.sink_logits = {written("0.5")};
   problems.push_back(linear);
 
   Problem biased = problem_at(
       Entry::qkv, {{"Q", matrix(3, 2)}, {"K", matrix(4, 2)}, {"V", matrix(4, 2)}, {"bias", matrix(3, 4)}});
-  biased.alibi = written("1/4");
+  biased.slopes = {written("1/4")};
   biased.temperature = written("1.5");
   biased.empty_row = EmptyRow::nan;
   forbid(biased, mask_of("1 0 1 1 ; 0 0 0 0 ; 1 1 0 0"));

@@ -204,7 +204,7 @@ TEST_CASE("the weight of a forbidden key is zero for certain, whatever its score
     Problem p = random_qkv(random, {3, 5});
     const Mask mask = random.mask(3, 5);
     if (random.whole(0, 1) == 1) p.softcap = written("5");
-    if (random.whole(0, 1) == 1) p.sink_logit = written("0.7");
+    if (random.whole(0, 1) == 1) p.sink_logits = {written("0.7")};
     if (random.whole(0, 1) == 1) p.temperature = written("2");
     forbid(p, mask);
     const Trace trace = traced(p);
@@ -271,7 +271,7 @@ TEST_CASE("a fully forbidden row gives NaN where the problem asks for it, beside
   CHECK(shown(traced(p), "weights", 1) == "nan nan ; 0.5 0.5");
   CHECK(shown(traced(p), "output", 1) == "nan ; 2.0");
   // Whether a row is empty is decided by the mask alone; a sink is no key.
-  p.sink_logit = written("0");
+  p.sink_logits = {written("0")};
   CHECK(shown(traced(p), "weights", 2) == "nan nan ; 0.33 0.33");
   CHECK(shown(traced(p), "output", 2) == "nan ; 1.33");
 }
@@ -324,7 +324,7 @@ TEST_CASE("ALiBi is the bias of its distances") {
     const Index n = 3;
     const Index m = 4;
     Problem alibi = random_qkv(random, {n, m});
-    alibi.alibi = written("0.125");
+    alibi.slopes = {written("0.125")};
     alibi.align = random.whole(-2, 2);
     Matrix distances(n, m);
     for (Index i = 0; i < n; ++i) {
@@ -332,13 +332,13 @@ TEST_CASE("ALiBi is the bias of its distances") {
         distances(i, j) = -0.125 * static_cast<double>(std::abs(i + alibi.align - j));
     }
     Problem bias = alibi;
-    bias.alibi.reset();
+    bias.slopes.clear();
     bias.given.emplace("bias", rows_of(distances));
     check_equal(value(traced(alibi), "bias"), distances);
     check_equal(value(traced(alibi), "output"), value(traced(bias), "output"));
     // Both together: twice the distances.
     Problem both = bias;
-    both.alibi = alibi.alibi;
+    both.slopes = alibi.slopes;
     check_equal(value(traced(both), "bias"), 2 * distances);
   });
 }
@@ -348,7 +348,7 @@ TEST_CASE("a sink is one more key with its score and the value zero") {
     const Matrix scores = random.matrix(3, 4);
     const Matrix v = random.matrix(4, 2);
     Problem sink = problem_at(Entry::scores, {{"scores", rows_of(scores)}, {"V", rows_of(v)}});
-    sink.sink_logit = written("0.75");
+    sink.sink_logits = {written("0.75")};
     Matrix wider(3, 5);
     wider << scores, Matrix::Constant(3, 1, 0.75);
     Matrix taller(5, 2);

@@ -58,9 +58,9 @@ Problem rich_problem() {
   Problem p = problem_at(Entry::x, sections);
   p.scale = {ScaleKind::factor, written("1/3"), {}};
   p.softcap = written("5/2");
-  p.alibi = written("0.5");
+  p.slopes = {written("0.5")};
   p.temperature = written("2/3");
-  p.sink_logit = written("-0.7");
+  p.sink_logits = {written("-0.7")};
   forbid(p, mask_of("1 1 0 ; 1 1 1"));
   return p;
 }
@@ -69,7 +69,7 @@ Problem linear_problem() {
   Problem p = problem_at(Entry::x, projections(Layout::linear));
   p.layout = Layout::linear;
   p.scale.d_k = whole_number(4);
-  p.alibi = written("1/2");
+  p.slopes = {written("1/2")};
   p.read = ReadKind::hard;
   return p;
 }
@@ -113,8 +113,44 @@ Problem symbolic_problem() {
   return p;
 }
 
+// Four heads share two keys and values; one is dropped.
+Problem heads_problem() {
+  Problem p =
+      problem_at(Entry::qkv, {{"Q", filled_rows(2, 8)}, {"K", filled_rows(2, 4)}, {"V", filled_rows(2, 4)}});
+  p.heads = 4;
+  p.kv_heads = 2;
+  p.is_dropped = {false, true, false, false};
+  return p;
+}
+
+// A cache of one token, and rotations.
+Problem cached_problem(Rope::Pairs pairs) {
+  Problem p = problem_at(Entry::qkv, {{"Q", filled_rows(2, 4)},
+                                      {"K", filled_rows(2, 4)},
+                                      {"V", filled_rows(2, 1)},
+                                      {"past_K", filled_rows(1, 4)},
+                                      {"past_V", filled_rows(1, 1)}});
+  p.kv_tokens = labels("k", 3);
+  p.rope = {pairs, whole_number(10000), 4};
+  p.positions = {1, 2};
+  p.kv_positions = {1, 2};
+  return p;
+}
+
+Problem sinusoidal_problem() {
+  Problem p = problem_at(Entry::x, projections(Layout::columns));
+  p.adds_sinusoids = true;
+  p.positions = {0, 1};
+  p.kv_positions = {0, 1, 2};
+  return p;
+}
+
 std::vector<Problem> all_problems() {
   return {plain_problem(),
+          heads_problem(),
+          cached_problem(Rope::Pairs::half),
+          cached_problem(Rope::Pairs::interleaved),
+          sinusoidal_problem(),
           rich_problem(),
           linear_problem(),
           linear_biased_problem(),

@@ -9,65 +9,20 @@
 // it to the vectors' `ieee_sequential` numbers where those are finite.  A third time the cases
 // are written down as problem files and read; decimals are then not the doubles, but near.
 
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
 #include "ops/kernels.h"
 #include "reading.h"
 #include "support.h"
+#include "vectors.h"
 
 namespace qkv::test {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::size_t kCases = 61;  // files in tests/data/vectors
 constexpr double kTolerance = 1e-12;
 
 // ---- Reading ----------------------------------------------------------------------------
-
-// Tokens such as 1.0e+400 are legal JSON, but nlohmann refuses them.  Every number becomes a
-// string, and is read where it is needed.
-std::string with_quoted_numbers(const std::string& text) {
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    if (text[at] == '"') {
-      const std::size_t end = text.find('"', at + 1);  // no vector has an escaped quote
-      out += text.substr(at, end - at + 1);
-      at = end + 1;
-    } else if (text[at] == '-' || (text[at] >= '0' && text[at] <= '9')) {
-      const std::size_t end = text.find_first_not_of("+-.0123456789eE", at);
-      out += '"' + text.substr(at, end - at) + '"';
-      at = end;
-    } else {
-      out += text[at++];
-    }
-  }
-  return out;
-}
-
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-// Correctly rounded; beyond the doubles infinity, below them zero.
-double number(const Json& json) { return std::strtod(json.get<std::string>().c_str(), nullptr); }
-
-Matrix matrix_of(const Json& json) {
-  const bool is_column = !json.front().is_array();
-  Matrix m(static_cast<Index>(json.size()), is_column ? 1 : static_cast<Index>(json.front().size()));
-  for (Index i = 0; i < m.rows(); ++i) {
-    const Json& row = json[static_cast<std::size_t>(i)];
-    for (Index j = 0; j < m.cols(); ++j) m(i, j) = number(is_column ? row : row[static_cast<std::size_t>(j)]);
-  }
-  return m;
-}
 
 std::vector<Json> all_cases() {
   std::vector<std::filesystem::path> paths;
@@ -177,8 +132,8 @@ Problem problem_of(const Json& c) {
   if (params.contains("scale")) p.scale = {ScaleKind::factor, exactly(number(params["scale"])), {}};
   if (params.contains("temperature")) p.temperature = exactly(number(params["temperature"]));
   if (params.contains("softcap")) p.softcap = exactly(number(params["softcap"]));
-  if (params.contains("sink_logit")) p.sink_logit = exactly(number(params["sink_logit"]));
-  if (params.contains("alibi_slope")) p.alibi = exactly(number(params["alibi_slope"]));
+  if (params.contains("sink_logit")) p.sink_logits = {exactly(number(params["sink_logit"]))};
+  if (params.contains("alibi_slope")) p.slopes = {exactly(number(params["alibi_slope"]))};
   if (const auto mask = mask_of_case(c, n, m)) forbid(p, *mask);
   return p;
 }
@@ -213,24 +168,6 @@ std::optional<Matrix> bias_and_mask(const Values& values) {
   if (bias == nullptr && mask == nullptr) return std::nullopt;
   return bias != nullptr ? *bias : *mask;
 }
-
-// What the expected key is called among qkv's steps.
-const std::map<std::string, std::string, std::less<>> kStepOf{
-    {"Q", "Q"},
-    {"K", "K"},
-    {"V", "V"},
-    {"scores_raw", "scores"},
-    {"scores", "scores"},
-    {"scores_scaled", "scaled"},
-    {"scores_capped", "capped"},
-    {"scores_masked", "masked"},
-    {"row_max", "max"},
-    {"exp", "exp"},
-    {"row_sum", "sum"},
-    {"weights", "weights"},
-    {"output", "output"},
-    {"concat", "output"},  // of one head
-};
 
 // Not steps of qkv; the first two follow from steps below, `hidden` and the projections of the
 // additive score have a test of their own.
@@ -304,20 +241,6 @@ int least_steps(const std::string& op) {
 namespace {
 
 // ---- The same case as somebody would write it down ----------------------------------------
-
-std::string section_text(const std::string& name, const Json& json) {
-  std::string text = "\n[" + name + "]\n";
-  const bool is_row = !json.front().is_array();
-  for (const Json& row : is_row ? Json::array({json}) : json) {
-    for (const Json& cell : row) {
-      // As the vectors write it: the shortest decimal, which is not the double itself.
-      const std::string number = cell.is_boolean() ? (cell.get<bool>() ? "1" : "0") : cell.get<std::string>();
-      text += number + " ";
-    }
-    text += "\n";
-  }
-  return text;
-}
 
 std::string mask_setting(const Json& params) {
   std::string text;

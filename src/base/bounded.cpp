@@ -112,6 +112,28 @@ Bounded tanh(const Bounded& x) {
   return {value, with_slack(x.error + std::abs(value) * kFourUlps)};  // the slope is at most 1
 }
 
+namespace {
+
+// Of sin and cos, whose slope is at most 1.
+Bounded wave(const Bounded& x, double value, double at_zero) {
+  if (!std::isfinite(x.value)) return {value, kInfinity};
+  if (x.error == 0 && x.value == 0) return at_zero;
+  return {value, with_slack(x.error + std::abs(value) * kFourUlps)};
+}
+
+}  // namespace
+
+Bounded sin(const Bounded& x) { return wave(x, std::sin(x.value), 0); }
+Bounded cos(const Bounded& x) { return wave(x, std::cos(x.value), 1); }
+
+Bounded log(const Bounded& x) {
+  const double value = std::log(x.value);
+  if (x.error == 0 && x.value == 1) return value;
+  const double least = x.value - x.error;
+  if (!std::isfinite(value) || !(least > 0)) return {value, kInfinity};
+  return {value, with_slack(x.error / least + std::abs(value) * kFourUlps)};
+}
+
 Bounded sqrt(const Bounded& x) {
   const double value = std::sqrt(x.value);
   if (std::isnan(value)) return {value, is_surely_nan(x) ? 0 : kInfinity};

@@ -158,10 +158,14 @@ inline Bounded& Bounded::operator-=(const Bounded& b) { return *this += -b; }
 
 Bounded operator/(const Bounded& a, const Bounded& b);
 
-// The C library's exp and tanh are taken to be within four units in the last place.  glibc, musl and the
-// BSDs stay below 1 for exp and 3 for tanh (Zimmermann et al., Accuracy of Mathematical Functions).
+// The C library's functions are taken to be within four units in the last place.  glibc, musl and the
+// BSDs stay below 1 for exp, log, sin and cos and 3 for tanh (Zimmermann et al., Accuracy of Mathematical
+// Functions).
 Bounded exp(const Bounded& x);
 Bounded tanh(const Bounded& x);
+Bounded sin(const Bounded& x);
+Bounded cos(const Bounded& x);
+Bounded log(const Bounded& x);   // nothing is known of it when x may be 0 or negative
 Bounded sqrt(const Bounded& x);  // nothing is known of it when x may be negative
 
 inline bool operator==(const Bounded& a, int b) { return a.value == b && a.error == 0; }

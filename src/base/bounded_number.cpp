@@ -34,7 +34,7 @@ Bounded bounded(const Rational& value) {
 }
 
 Bounded bounded(const Number& number) {
-  if (number.kind == Number::Kind::infinite) return number.value;
+  if (number.kind == Number::Kind::infinite || number.kind == Number::Kind::nan) return number.value;
   if (number.kind != Number::Kind::finite) return 0;
   if (number.is_decimal && number.decimals == 0 && std::abs(number.value) < kWholeNumbers)
     return number.value;

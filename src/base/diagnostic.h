@@ -20,6 +20,9 @@ namespace qkv {
 struct Source {
   std::string name;  // as the user wrote it; "-" is standard input
   std::string text;
+  // Of an array, written out with every digit its numbers have: how many digits of its largest number a
+  // comparison may rely on.  0: what is written is meant.
+  int digits = 0;
 };
 using SourcePtr = std::shared_ptr<const Source>;
 

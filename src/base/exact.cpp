@@ -396,6 +396,8 @@ Exact exact_value(const Number& number) {
       return Evaluator<Exact, exact_decimal>(number.text).number();
     case Number::Kind::infinite:
       return Exact::infinity(number.text.starts_with('-') ? -1 : 1);
+    case Number::Kind::nan:
+      return nan_of(static_cast<const Exact*>(nullptr));
     case Number::Kind::symbol:
     case Number::Kind::blank:
       break;

@@ -74,9 +74,14 @@ class Exact {
   friend Exact sqrt(const Exact& a);
   friend Exact exp(const Exact& a);
   friend Exact tanh(const Exact& a);
+  // Known for one argument each; elsewhere they have no such form.
+  friend Exact sin(const Exact& a) { return a.is_zero() ? Exact(0) : unknown(); }
+  friend Exact cos(const Exact& a) { return a.is_zero() ? Exact(1) : unknown(); }
+  friend Exact log(const Exact& a) { return a == 1 ? Exact(0) : unknown(); }
 
   // -1, 0 or 1, and that is certain, however close the two are; nullopt when one is unknown.
   friend std::optional<int> compare(const Exact& a, const Exact& b);
+  friend bool operator==(const Exact& a, int b) { return compare(a, Exact(b)) == 0; }
 
   // digits / 10^places.
   static Exact decimal(long long digits, int places);
@@ -97,8 +102,6 @@ class Exact {
   SharedSum above_;
   SharedSum below_;
 };
-
-inline bool operator==(const Exact& a, int b) { return compare(a, Exact(b)) == 0; }
 
 }  // namespace qkv
 

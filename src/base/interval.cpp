@@ -59,6 +59,8 @@ Interval enclose(const Number& number) {
       return Evaluator<Interval, enclose_decimal>(number.text).number();
     case Number::Kind::infinite:
       return infinity_of(static_cast<const Interval*>(nullptr), number.text.starts_with('-') ? -1 : 1);
+    case Number::Kind::nan:
+      return nan_of(static_cast<const Interval*>(nullptr));
     case Number::Kind::symbol:
     case Number::Kind::blank:
       break;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <string>
 
 namespace qkv {
 
@@ -23,5 +24,10 @@ struct Shape {
   Index cols = 0;
   bool operator==(const Shape&) const = default;
 };
+
+// "3×2"
+inline std::string size_text(Shape shape) {
+  return std::to_string(shape.rows) + "×" + std::to_string(shape.cols);
+}
 
 }  // namespace qkv

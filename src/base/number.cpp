@@ -27,6 +27,11 @@ std::string in_lower_case(std::string_view text) {
   return result;
 }
 
+bool is_nan(std::string_view text) {
+  const std::string lower = in_lower_case(text);
+  return lower == "nan" || lower == "-nan" || lower == "+nan";
+}
+
 bool is_name(std::string_view text) {
   if (text.empty() || !is_letter(text[0])) return false;
   for (const char c : text) {
@@ -329,6 +334,13 @@ Number whole_number(long value) {
 }
 
 NumberError not_a_number(std::string_view word) {
+  if (is_nan(word)) {
+    return {
+        0,
+        word.size(),
+        say({"'{0}' (not a number) cannot be calculated with", "“{0}”（非数）不能参与计算"}, quotable(word)),
+        {}};
+  }
   return {0, word.size(), say({"'{0}' is not a number", "“{0}”不是数字"}, quotable(word)),
           hint_for_word(word)};
 }
@@ -343,15 +355,12 @@ std::optional<Number> parse_number(std::string_view text, NumberError& error) {
     return std::nullopt;
   }
   if (text == "_") return Number{.kind = Number::Kind::blank, .text = "_"};
-  const std::string lower = in_lower_case(text);
-  if (lower == "nan" || lower == "-nan" || lower == "+nan") {
-    error = {
-        0,
-        text.size(),
-        say({"'{0}' (not a number) cannot be calculated with", "“{0}”（非数）不能参与计算"}, quotable(text)),
-        {}};
-    return std::nullopt;
+  if (is_nan(text)) {
+    return Number{.kind = Number::Kind::nan,
+                  .text = std::string(text),
+                  .value = std::numeric_limits<double>::quiet_NaN()};
   }
+  const std::string lower = in_lower_case(text);
   if (is_name(text) && lower != "inf") {
     if (lower == "sqrt" || text == "e" || lower == "pi") {
       error = not_a_number(text);

@@ -22,6 +22,7 @@ struct Number {
     infinite,  // `text` is "inf" or "-inf"
     symbol,    // `text` is a name such as v0; `value` is 0
     blank,     // "_": left open on an answer sheet
+    nan,       // "nan", "-nan": what a program prints for 0/0
   };
   Kind kind = Kind::finite;
   std::string text = "0";
@@ -44,13 +45,13 @@ struct NumberError {
 
 // Reads one number, infinity, symbol or "_" that fills the whole text.
 //   text  ASCII only: full-width forms and the signs − and ∞ are already folded to -, inf
-// Refused, with the reason: nan, a reserved word as a symbol, a literal beyond the doubles
-// (1e999), division by zero, the root of a negative, infinity inside an expression.
-// Whether a symbol, an infinity or a blank is allowed here is for the caller to say.
+// Refused, with the reason: a reserved word as a symbol, a literal beyond the doubles (1e999),
+// division by zero, the root of a negative, infinity or nan inside an expression.
+// Whether a symbol, an infinity, a nan or a blank is allowed here is for the caller to say.
 // 5% has the text "5%" and the value 0.05: the sign is part of the text, and applied to the value.
 std::optional<Number> parse_number(std::string_view text, NumberError& error);
 
-// What to say of a word, such as the symbol O, that stands where only numbers may.
+// What to say of a word, such as the symbol O or nan, that stands where only numbers may.
 NumberError not_a_number(std::string_view word);
 
 }  // namespace qkv

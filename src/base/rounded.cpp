@@ -123,6 +123,9 @@ Rounded operator/(const Rounded& a, const Rounded& b) {
 Rounded sqrt(const Rounded& a) { return Rounded::already(in_format(mpfr_sqrt, a.value_)); }
 Rounded exp(const Rounded& a) { return Rounded::already(in_format(mpfr_exp, a.value_)); }
 Rounded tanh(const Rounded& a) { return Rounded::already(in_format(mpfr_tanh, a.value_)); }
+Rounded sin(const Rounded& a) { return Rounded::already(in_format(mpfr_sin, a.value_)); }
+Rounded cos(const Rounded& a) { return Rounded::already(in_format(mpfr_cos, a.value_)); }
+Rounded log(const Rounded& a) { return Rounded::already(in_format(mpfr_log, a.value_)); }
 
 Rounded rounded_value(const Number& number) {
   switch (number.kind) {
@@ -130,6 +133,8 @@ Rounded rounded_value(const Number& number) {
       return Evaluator<Rounded, Rounded::of_decimal>(number.text).number();
     case Number::Kind::infinite:
       return infinity_of(static_cast<const Rounded*>(nullptr), number.text.starts_with('-') ? -1 : 1);
+    case Number::Kind::nan:
+      return nan_of(static_cast<const Rounded*>(nullptr));
     case Number::Kind::symbol:
     case Number::Kind::blank:
       break;

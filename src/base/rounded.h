@@ -73,6 +73,9 @@ class Rounded {
   friend Rounded sqrt(const Rounded& a);
   friend Rounded exp(const Rounded& a);
   friend Rounded tanh(const Rounded& a);
+  friend Rounded sin(const Rounded& a);
+  friend Rounded cos(const Rounded& a);
+  friend Rounded log(const Rounded& a);
 
  private:
   static Rounded already(double value);  // a number of the format

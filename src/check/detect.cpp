@@ -1,357 +1,470 @@
+// Every convention that the problem could have had in place of its own is tried, in every combination, and
+// what comes out is held against the output.  Two things keep that honest and quick:
+//
+// * A combination is named only if none of its parts explains the output, and if numbers that come by chance
+//   would hardly agree so well: the more combinations were tried, the better they must agree.
+// * Rows do not depend on each other once the weights are there, so the first row tells nearly all
+//   combinations apart.
+//
+// Where no combination agrees in true arithmetic, the simplest are carried out in the small floating-point
+// formats, each operation rounded; and where that does not give the very digits either, because sums may
+// stand in another order, whatever is as near as the format reaches.
+
 #include "check/detect.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/rounded.h"
+#include "check/conventions.h"
 #include "ops/kernels.h"
 
 namespace qkv {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// ---- The calculation, under a choice ---------------------------------------------------------------
 
-Matrix doubles_of(const Given& given) {
-  Matrix matrix(given.rows, given.cols);
-  for (Index i = 0; i < given.rows; ++i) {
-    for (Index j = 0; j < given.cols; ++j) matrix(i, j) = given.at(i, j).value;
-  }
-  return matrix;
-}
-
-// One choice in each dimension; the first of each is what the problem says.
-enum class ScaleBy { problem, none, d_k, times_root, root_of_keys, root_of_model };
-enum class Axis { rows, columns, all };
-enum class MaskIs { problem, none, top_left, bottom_right, inverted, without_diagonal };
-enum class WeightsAre { problem, other };
-enum class Roles { problem, exchanged };
-enum class Values { v, k, x };
-enum class CapIs { problem, after_mask };
-
-struct Choice {
-  ScaleBy scale = ScaleBy::problem;
-  Axis axis = Axis::rows;
-  MaskIs mask = MaskIs::problem;
-  WeightsAre layout = WeightsAre::problem;
-  Roles roles = Roles::problem;
-  Values values = Values::v;
-  CapIs cap = CapIs::problem;
-};
-
-constexpr std::array<const char*, 6> kScaleNames{"",          "none",         "1/d_k",
-                                                 "sqrt(d_k)", "1/sqrt(keys)", "1/sqrt(d_model)"};
-constexpr std::array<const char*, 3> kAxisNames{"", "columns", "all"};
-constexpr std::array<const char*, 6> kMaskNames{
-    "", "none", "causal, top-left", "causal, bottom-right", "inverted", "causal without the diagonal"};
-
-std::vector<std::pair<std::string, std::string>> names_of(const Choice& c) {
-  std::vector<std::pair<std::string, std::string>> names;
-  if (c.scale != ScaleBy::problem)
-    names.emplace_back("scale", kScaleNames[static_cast<std::size_t>(c.scale)]);
-  if (c.axis != Axis::rows) names.emplace_back("axis", kAxisNames[static_cast<std::size_t>(c.axis)]);
-  if (c.mask != MaskIs::problem) names.emplace_back("mask", kMaskNames[static_cast<std::size_t>(c.mask)]);
-  if (c.layout != WeightsAre::problem) names.emplace_back("layout", "transposed");
-  if (c.roles != Roles::problem) names.emplace_back("roles", "Q and K exchanged");
-  if (c.values == Values::k) names.emplace_back("values", "K");
-  if (c.values == Values::x) names.emplace_back("values", "X");
-  if (c.cap != CapIs::problem) names.emplace_back("softcap", "after the mask");
-  return names;
-}
-
-// ---- The calculation, under a choice --------------------------------------------------------------
-
-struct Outcome {
-  std::optional<Matrix> weights, output, y;
-};
-
+// Each result is nothing where the choice makes no sense: shapes that do not fit, nothing to hide.
+template <class T>
 class Calculation {
  public:
-  Calculation(const Problem& problem, const Choice& choice) : problem_(problem), choice_(choice) {}
+  using M = MatrixOf<T>;
 
-  // Nothing where the choice makes no sense here: shapes that do not fit, a mask that is the problem's own.
-  Outcome run() {
-    Outcome outcome;
-    const auto weights = weights_of_all();
-    if (!weights) return outcome;
-    outcome.weights = *weights;
-    const auto v = values();
-    if (!v || v->rows() != weights->cols()) return outcome;
-    outcome.output = kernels::weighted_sum(*weights, *v, Params{});
-    if (problem_.has("W_O")) outcome.y = projected(*outcome.output, "W_O", "b_O");
-    return outcome;
+  explicit Calculation(const Problem& problem) : problem_(problem) {}
+
+  std::optional<M> weights(const Choice& choice) {
+    const auto& products = scores(choice);
+    if (!products || products->rows() != choice.open->rows() || products->cols() != choice.open->cols())
+      return std::nullopt;
+    if (choice.hiding != Hiding::minus_infinity && choice.open->all()) return std::nullopt;
+    M s = scaled(*products, choice.scaling);
+    if (problem_.softcap && choice.cap == Cap::before_mask) s = kernels::soft_cap(s, *problem_.softcap);
+    if (const auto bias = given("bias")) s += *bias;
+    if (!problem_.slopes.empty())
+      s += kernels::distance_bias<T>({s.rows(), s.cols()}, problem_.slopes[0], problem_.align);
+    const Params open{.allowed = choice.open};
+    if (choice.hiding == Hiding::minus_infinity) s = kernels::add_all<T>({s}, open);
+    if (choice.hiding == Hiding::zero_score) s = zero_where_hidden(std::move(s), *choice.open);
+    if (problem_.softcap && choice.cap == Cap::after_mask) s = capped_with_mask(std::move(s));
+    if (problem_.temperature) s = kernels::divide(s, *problem_.temperature);
+    M weights = softmax(s, choice.axis);
+    if (choice.hiding == Hiding::zero_weight || choice.hiding == Hiding::zero_weight_renormalised)
+      weights = zero_where_hidden(std::move(weights), *choice.open);
+    if (choice.hiding == Hiding::zero_weight_renormalised)
+      weights = kernels::normalise_rows<T>(weights, kernels::row_sum<T>(weights, nullptr, nullptr), open);
+    return weights;
+  }
+
+  // What the weights read, [m, d_v].
+  const std::optional<M>& values(const Choice& choice) {
+    return remembered(choice.values, choice.is_other_layout, [&] {
+      return choice.values == "X" ? given(name_of_keys_source())
+                                  : role(choice.values, choice.is_other_layout);
+    });
+  }
+
+  // output [k, d_v] → Y, [k, d_model]
+  std::optional<M> projected_output(const M& output, const Choice& choice) {
+    return projected(output, "W_O", "b_O", choice.is_other_layout);
   }
 
  private:
-  std::optional<Matrix> given(const char* name) const {
+  template <class F>
+  const std::optional<M>& remembered(const std::string& name, bool flag, F compute) {
+    const auto key = std::pair{name, flag};
+    const auto found = made_.find(key);
+    return found != made_.end() ? found->second : made_.emplace(key, compute()).first->second;
+  }
+
+  const char* name_of_keys_source() const { return problem_.has("X_kv") ? "X_kv" : "X"; }
+
+  std::optional<M> given(const std::string& name) const {
     if (!problem_.has(name)) return std::nullopt;
-    for (const Number& n : problem_[name].cells) {
-      if (n.kind == Number::Kind::symbol) return std::nullopt;
+    const Given& given = problem_[name];
+    M matrix(given.rows, given.cols);
+    for (Index i = 0; i < given.rows; ++i) {
+      for (Index j = 0; j < given.cols; ++j) {
+        if (given.at(i, j).kind == Number::Kind::symbol) return std::nullopt;
+        matrix(i, j) = scalar_of<T>(given.at(i, j));
+      }
     }
-    return doubles_of(problem_[name]);
+    return matrix;
   }
 
-  std::optional<Matrix> projected(const Matrix& x, const std::string& w_name,
-                                  const std::string& b_name) const {
-    Matrix w = doubles_of(problem_[w_name]);
-    const bool is_linear = (problem_.layout == Layout::linear) != (choice_.layout == WeightsAre::other);
-    if (is_linear) w.transposeInPlace();
+  std::optional<M> projected(const M& x, const std::string& w_name, const std::string& b_name,
+                             bool is_other_layout) const {
+    const auto stored = given(w_name);
+    if (!stored) return std::nullopt;
+    const bool is_linear = (problem_.layout == Layout::linear) != is_other_layout;
+    const M w = is_linear ? M(stored->transpose()) : *stored;
     if (x.cols() != w.rows()) return std::nullopt;
-    Matrix result = kernels::project(x, w);
-    if (!problem_.has(b_name)) return result;
-    const Matrix b = doubles_of(problem_[b_name]);
-    if (b.cols() != result.cols()) return std::nullopt;
-    return kernels::add_row(std::move(result), b);
+    M result = kernels::project(x, w);
+    const auto bias = given(b_name);
+    if (!bias) return result;
+    if (bias->cols() != result.cols()) return std::nullopt;
+    return kernels::add_row(std::move(result), *bias);
   }
 
-  std::optional<Matrix> role(const std::string& name) const {
+  std::optional<M> role(const std::string& name, bool is_other_layout) const {
     if (const auto same = problem_.same_as.find(name); same != problem_.same_as.end()) {
       const std::string& other = same->second;
-      return other == "Q" || other == "K" || other == "V" ? role(other) : given(other.c_str());
+      return other == "Q" || other == "K" || other == "V" ? role(other, is_other_layout) : given(other);
     }
-    if (problem_.has(name)) return given(name.c_str());
-    const auto x = given(name != "Q" && problem_.has("X_kv") ? "X_kv" : "X");
-    if (!x || !problem_.has("W_" + name)) return std::nullopt;
-    return projected(*x, "W_" + name, "b_" + name);
+    if (problem_.has(name)) return given(name);
+    const auto x = given(name == "Q" ? "X" : name_of_keys_source());
+    return x ? projected(*x, "W_" + name, "b_" + name, is_other_layout) : std::nullopt;
   }
 
-  std::optional<Matrix> values() const {
-    switch (choice_.values) {
-      case Values::v:
-        return role("V");
-      case Values::k:
-        return role("K");
-      case Values::x:
-        return given(problem_.has("X_kv") ? "X_kv" : "X");
-    }
-    return std::nullopt;
+  const std::optional<M>& scores(const Choice& choice) {
+    const bool is_exchanged = choice.are_q_and_k_exchanged;
+    return remembered(is_exchanged ? "K·Qᵀ" : "Q·Kᵀ", choice.is_other_layout, [&]() -> std::optional<M> {
+      if (problem_.entry == Entry::scores) return given("scores");
+      const auto q = role(is_exchanged ? "K" : "Q", choice.is_other_layout);
+      const auto k = role(is_exchanged ? "Q" : "K", choice.is_other_layout);
+      if (!q || !k || q->cols() != k->cols()) return std::nullopt;
+      return kernels::dot_rows(*q, *k);
+    });
   }
 
-  std::optional<Matrix> scores() const {
-    if (problem_.entry == Entry::scores) return given("scores");
-    const auto q = role(choice_.roles == Roles::problem ? "Q" : "K");
-    const auto k = role(choice_.roles == Roles::problem ? "K" : "Q");
-    if (!q || !k || q->cols() != k->cols()) return std::nullopt;
-    return kernels::dot_rows(*q, *k);
-  }
-
-  std::optional<double> factor(const Matrix& scores) const {
-    const double d_k = problem_.scale.kind == ScaleKind::root ? problem_.scale.d_k.value
-                       : problem_.has("Q")                    ? static_cast<double>(problem_["Q"].cols)
-                                                              : 0;
-    switch (choice_.scale) {
-      case ScaleBy::problem:
-        if (problem_.scale.kind == ScaleKind::none) return 1;
-        return problem_.scale.kind == ScaleKind::root ? 1 / std::sqrt(d_k) : problem_.scale.factor.value;
-      case ScaleBy::none:
-        return 1;
-      case ScaleBy::d_k:
-        return d_k > 0 ? std::optional(1 / d_k) : std::nullopt;
-      case ScaleBy::times_root:
-        return d_k > 0 ? std::optional(std::sqrt(d_k)) : std::nullopt;
-      case ScaleBy::root_of_keys:
-        return 1 / std::sqrt(static_cast<double>(scores.cols()));
-      case ScaleBy::root_of_model:
-        return problem_.has("X") ? std::optional(1 / std::sqrt(static_cast<double>(problem_["X"].cols)))
-                                 : std::nullopt;
-    }
-    return std::nullopt;
-  }
-
-  static Mask triangle(Index n, Index m, Index align) {
-    Mask open(n, m);
-    for (Index i = 0; i < n; ++i) {
-      for (Index j = 0; j < m; ++j) open(i, j) = j <= i + align;
-    }
-    return open;
-  }
-
-  std::optional<Mask> mask(Index n, Index m) const {
-    const Mask all = Mask::Constant(n, m, true);
-    const Mask own = problem_.allowed ? *problem_.allowed : all;
-    if (own.rows() != n || own.cols() != m) return std::nullopt;
-    Mask other = own;
-    switch (choice_.mask) {
-      case MaskIs::problem:
-        return own;
-      case MaskIs::none:
-        other = all;
-        break;
-      case MaskIs::top_left:
-        other = triangle(n, m, 0);
-        break;
-      case MaskIs::bottom_right:
-        if (n == m) return std::nullopt;  // the same as top-left
-        other = triangle(n, m, m - n);
-        break;
-      case MaskIs::inverted:
-        other = !own.array();
-        break;
-      case MaskIs::without_diagonal:
-        other = triangle(n, m, m - n - 1);
+  static M scaled(const M& scores, const Scaling& scaling) {
+    switch (scaling.kind) {
+      case Scaling::Kind::by_root:
+        return kernels::divide_by_root(scores, scaling.number);
+      case Scaling::Kind::divide:
+        return kernels::divide(scores, scaling.number);
+      case Scaling::Kind::multiply:
+        return kernels::multiply(scores, scaling.number);
+      case Scaling::Kind::none:
         break;
     }
-    return other == own ? std::nullopt : std::optional(other);
+    return scores;
+  }
+
+  static M zero_where_hidden(M matrix, const Mask& open) {
+    for (Index k = 0; k < matrix.size(); ++k) {
+      if (!open(k)) matrix(k) = T(0);
+    }
+    return matrix;
   }
 
   // The mistake itself: tanh turns −∞ into −cap, which the kernel for the cap takes care not to do.
-  Matrix capped_with_mask(Matrix masked) const {
-    const double cap = problem_.softcap->value;
-    for (Index k = 0; k < masked.size(); ++k) masked(k) = cap * std::tanh(masked(k) / cap);
+  M capped_with_mask(M masked) const {
+    using std::tanh;
+    const T cap = scalar_of<T>(*problem_.softcap);
+    for (Index k = 0; k < masked.size(); ++k) {
+      const T bent = tanh(T(masked(k) / cap));
+      masked(k) = cap * bent;
+    }
     return masked;
   }
 
-  std::optional<Matrix> weights_of_all() const {
-    auto s = scores();
-    if (!s) return std::nullopt;
-    const auto c = factor(*s);
-    const auto open = mask(s->rows(), s->cols());
-    if (!c || !open) return std::nullopt;
-    *s *= *c;
-    if (problem_.softcap && choice_.cap == CapIs::problem) *s = kernels::soft_cap(*s, *problem_.softcap);
-    if (const auto bias = given("bias")) *s += *bias;
-    if (problem_.alibi)
-      *s += kernels::distance_bias<double>({s->rows(), s->cols()}, *problem_.alibi, problem_.align);
-    const Params visible{.allowed = std::make_shared<const Mask>(*open)};
-    *s = kernels::add_all<double>({*s}, visible);
-    if (problem_.softcap && choice_.cap == CapIs::after_mask) *s = capped_with_mask(*s);
-    if (problem_.temperature) *s = kernels::divide(*s, *problem_.temperature);
-    switch (choice_.axis) {
+  M softmax(const M& s, Axis axis) const {
+    switch (axis) {
       case Axis::rows:
-        return softmax(*s);
+        return softmax_of_rows(s);
       case Axis::columns:
-        return Matrix(softmax(s->transpose()).transpose());
+        return softmax_of_rows(s.transpose()).transpose();
       case Axis::all:
         break;
     }
-    return Matrix(
-        softmax(s->reshaped<Eigen::RowMajor>(1, s->size())).reshaped<Eigen::RowMajor>(s->rows(), s->cols()));
+    const M row = s.template reshaped<Eigen::RowMajor>(1, s.size());
+    return softmax_of_rows(row).template reshaped<Eigen::RowMajor>(s.rows(), s.cols());
   }
 
-  // Of each row; zeros where every key is hidden.
-  Matrix softmax(const Matrix& s) const {
-    const Number* sink = problem_.sink_logit ? &*problem_.sink_logit : nullptr;
-    const Params visible{.allowed = std::make_shared<const Mask>(s.array() != -kInfinity)};
-    const Matrix max = kernels::row_max(s, sink, visible);
-    const Matrix e = kernels::exponential(kernels::shift(s, max, sink, visible), visible);
-    return kernels::normalise_rows(e, kernels::row_sum(e, sink, &max), visible);
+  M softmax_of_rows(const M& s) const {
+    const Number* sink = problem_.sink_logits.empty() ? nullptr : &problem_.sink_logits[0];
+    Mask open(s.rows(), s.cols());
+    for (Index k = 0; k < s.size(); ++k) open(k) = !is_minus_infinity(s(k));
+    const Params visible{.allowed = std::make_shared<const Mask>(std::move(open)),
+                         .empty_row_is_nan = problem_.empty_row == EmptyRow::nan};
+    const M max = kernels::row_max<T>(s, sink, visible);
+    const M e = kernels::exponential<T>(kernels::shift<T>(s, max, sink, visible), visible);
+    return kernels::normalise_rows<T>(e, kernels::row_sum<T>(e, sink, &max), visible);
   }
 
   const Problem& problem_;
-  const Choice& choice_;
+  std::map<std::pair<std::string, bool>, std::optional<M>> made_;
 };
 
-// ---- Comparing ------------------------------------------------------------------------------------
+// ---- Comparing -------------------------------------------------------------------------------------
 
-// What a program in such a format can be expected to reach, as a part of the numbers' size.
-struct Precision {
-  const char* name;  // "": as many digits as are written
-  double relative;
-};
-constexpr std::array<Precision, 4> kPrecisions{{{"", 0}, {"fp32", 4e-6}, {"fp16", 6e-3}, {"bf16", 4e-2}}};
+// The rounding of the comparison itself, as a part of the numbers' size.
 constexpr double kDoubleNoise = 1e-12;
 
 // Chance must not explain what a convention does: among so many choices some come near a few coarse
 // numbers whatever they are.
 constexpr double kMostChance = 1e-3;
 
-// Whether the numbers agree; `chance` is about how likely numbers of this size would agree anyhow.
-bool matches(const Matrix& ours, const ShownStep& theirs, const Precision& precision, double& chance) {
-  if (static_cast<std::size_t>(ours.rows()) != theirs.cells.size() || theirs.cells.empty() ||
-      static_cast<std::size_t>(ours.cols()) != theirs.cells[0].size())
-    return false;
-  const double size = std::max(1e-300, ours.cwiseAbs().maxCoeff());
-  chance = 1;
-  for (Index i = 0; i < ours.rows(); ++i) {
-    for (Index j = 0; j < ours.cols(); ++j) {
-      const ShownNumber& cell = theirs.cells[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)];
-      if (cell.is_blank) continue;
-      const double allowed = cell.unit / 2 * (1 + 1e-9) + size * (kDoubleNoise + precision.relative);
-      if (!(std::abs(ours(i, j) - cell.value) <= allowed)) return false;
-      chance *= std::min(1.0, allowed / size);
-    }
-  }
-  return true;
+Matrix values_in(const Matrix& m) { return m; }
+Matrix values_in(const MatrixOf<Rounded>& m) {
+  return m.unaryExpr([](const Rounded& x) { return x.value(); });
 }
 
-std::vector<Choice> all_choices(const Problem& problem) {
-  std::vector<Choice> choices;
-  const bool has_layout =
-      problem.has("W_Q") || problem.has("W_K") || problem.has("W_V") || problem.has("W_O");
-  for (const ScaleBy scale : {ScaleBy::problem, ScaleBy::none, ScaleBy::d_k, ScaleBy::times_root,
-                              ScaleBy::root_of_keys, ScaleBy::root_of_model}) {
-    for (const Axis axis : {Axis::rows, Axis::columns, Axis::all}) {
-      for (const MaskIs mask : {MaskIs::problem, MaskIs::none, MaskIs::top_left, MaskIs::bottom_right,
-                                MaskIs::inverted, MaskIs::without_diagonal}) {
-        for (const WeightsAre layout : {WeightsAre::problem, WeightsAre::other}) {
-          if (layout == WeightsAre::other && !has_layout) continue;
-          for (const Roles roles : {Roles::problem, Roles::exchanged}) {
-            for (const Values values : {Values::v, Values::k, Values::x}) {
-              for (const CapIs cap : {CapIs::problem, CapIs::after_mask}) {
-                if (cap == CapIs::after_mask && !problem.softcap) continue;
-                choices.push_back({scale, axis, mask, layout, roles, values, cap});
-              }
-            }
-          }
-        }
+// Somebody's matrix, ready to be compared.
+class Theirs {
+ public:
+  explicit Theirs(const ShownStep& step) : id_(step.id) {
+    const std::size_t cols = step.cells.empty() ? 0 : step.cells.front().size();
+    for (const auto& row : step.cells) {
+      if (row.size() != cols) return;  // no matrix
+    }
+    numbers_ = MatrixOf<double>(static_cast<Index>(step.cells.size()), static_cast<Index>(cols));
+    units_ = numbers_;
+    is_blank_ = Mask(numbers_.rows(), numbers_.cols());
+    // Who writes 0.5 among numbers with sixteen decimals means one half.
+    double finest = kInfinity;
+    for (const auto& row : step.cells) {
+      for (const ShownNumber& n : row) {
+        if (n.unit > 0) finest = std::min(finest, n.unit);
+      }
+    }
+    for (Index i = 0; i < numbers_.rows(); ++i) {
+      for (Index j = 0; j < numbers_.cols(); ++j) {
+        const ShownNumber& n = step.cells[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)];
+        const bool has_exponent = n.text.find_first_of("eE") != std::string::npos;
+        numbers_(i, j) = n.value;
+        units_(i, j) = has_exponent ? n.unit : std::isinf(finest) ? 0 : finest;
+        is_blank_(i, j) = n.is_blank;
       }
     }
   }
-  std::stable_sort(choices.begin(), choices.end(),
-                   [](const Choice& a, const Choice& b) { return names_of(a).size() < names_of(b).size(); });
-  return choices;
-}
 
-using Conventions = std::vector<std::pair<std::string, std::string>>;
+  bool may_be(const std::string& id, Shape shape) const {
+    return (id_.empty() || id_ == id) && shape == Shape{numbers_.rows(), numbers_.cols()} &&
+           numbers_.size() > 0;
+  }
+  const std::string& id() const { return id_; }
+
+  // Whether the first rows of ours agree with theirs, beside the digits written within `reach` of our size.
+  // `chance`: about how likely numbers of this size would agree anyhow.
+  bool agree(const Matrix& ours, double reach, double& chance) const {
+    const double size = ours.array().isFinite().select(ours.array().abs(), 0).maxCoeff();
+    chance = 1;
+    for (Index i = 0; i < ours.rows(); ++i) {
+      for (Index j = 0; j < ours.cols(); ++j) {
+        if (is_blank_(i, j) || (std::isnan(ours(i, j)) && std::isnan(numbers_(i, j)))) continue;
+        const double allowed = units_(i, j) / 2 * (1 + 1e-9) + size * (kDoubleNoise + reach);
+        if (!(std::abs(ours(i, j) - numbers_(i, j)) <= allowed)) return false;
+        chance *= std::min(1.0, allowed / std::max(size, 1e-300));
+      }
+    }
+    return true;
+  }
+
+ private:
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+  std::string id_;
+  MatrixOf<double> numbers_;
+  MatrixOf<double> units_;
+  Mask is_blank_;
+};
+
+// Names of matrices that come out as theirs, and of those that do not.
+struct Reproduced {
+  std::vector<std::string> names;
+  std::vector<std::string> others;
+};
+
+//   tried  how many combinations as simple as this one there are
+template <class T>
+Reproduced reproduced(Calculation<T>& calculation, const Choice& choice, const std::vector<Theirs>& theirs,
+                      double reach, double tried) {
+  Reproduced result;
+  const auto weights = calculation.weights(choice);
+  if (!weights) return result;
+  const auto& v = calculation.values(choice);
+  const bool is_read = v && v->rows() == weights->cols();
+  const auto output = [&](Index rows) -> std::optional<MatrixOf<T>> {
+    if (!is_read) return std::nullopt;
+    return kernels::weighted_sum<T>(weights->topRows(rows), *v, Params{});
+  };
+  const auto y = [&](Index rows) -> std::optional<MatrixOf<T>> {
+    const auto read = output(rows);
+    return read ? calculation.projected_output(*read, choice) : std::nullopt;
+  };
+  const auto first_weights = [&](Index rows) -> std::optional<MatrixOf<T>> {
+    return MatrixOf<T>(weights->topRows(rows));
+  };
+  const auto try_one = [&](const char* name, const auto& first_rows, const Theirs& their) {
+    const auto first = first_rows(1);
+    if (!first || !their.may_be(name, {weights->rows(), first->cols()})) return false;
+    double chance = 1;
+    if (!their.agree(values_in(*first), reach, chance)) return false;
+    if (!their.agree(values_in(*first_rows(weights->rows())), reach, chance)) return false;
+    if (chance * tried >= kMostChance) return false;
+    result.names.emplace_back(name);
+    return true;
+  };
+  for (const Theirs& their : theirs) {
+    // A matrix without a name is more likely a result than a table on the way.
+    if (!try_one("output", output, their) && !try_one("Y", y, their) &&
+        !try_one("weights", first_weights, their))
+      result.others.push_back(their.id());
+  }
+  return result;
+}
 
 bool is_part_of(const Conventions& small, const Conventions& large) {
-  return std::all_of(small.begin(), small.end(),
-                     [&](const auto& c) { return std::find(large.begin(), large.end(), c) != large.end(); });
+  return std::all_of(small.begin(), small.end(), [&](const auto& change) {
+    return std::find(large.begin(), large.end(), change) != large.end();
+  });
 }
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return list;
+}
+
+// What was found, simplest first: the most matrices explained, and no change that is not needed.
+class Found {
+ public:
+  explicit Found(std::size_t given) : given_(given) {}
+
+  bool empty() const { return found_.empty(); }
+
+  // Whether a part of these conventions explains everything already.
+  bool is_settled_by_a_part(const Conventions& conventions) const {
+    return most_ == given_ && holds_part_of(conventions);
+  }
+
+  void add(Conventions conventions, const Reproduced& reproduced) {
+    const std::size_t count = reproduced.names.size();
+    if (count == 0 || count < most_) return;
+    if (count > most_) found_.clear();
+    most_ = count;
+    if (holds_part_of(conventions)) return;
+    found_.push_back({std::move(conventions), joined(reproduced.names), joined(reproduced.others)});
+  }
+
+  std::vector<Explanation> take() { return std::move(found_); }
+
+ private:
+  bool holds_part_of(const Conventions& conventions) const {
+    return std::any_of(found_.begin(), found_.end(),
+                       [&](const Explanation& e) { return is_part_of(e.conventions, conventions); });
+  }
+
+  std::vector<Explanation> found_;
+  std::size_t given_;  // how many matrices there are to explain
+  std::size_t most_ = 0;
+};
+
+// ---- Precision -------------------------------------------------------------------------------------
+
+struct Precision {
+  const FloatFormat& format;
+  double reach;  // what a program in this format can be expected to reach, as a part of the numbers' size
+};
+constexpr std::array<Precision, 3> kPrecisions{{{kFp32, 4e-6}, {kFp16, 6e-3}, {kBf16, 4e-2}}};
+
+// A format is one change; who changed more than two things beside it is not looked for.
+constexpr std::size_t kMostChangesBesideFormat = 2;
+
+// A result in a format is at most so many units of its last digit from the true one, as a part of its size;
+// for scores of about a hundred.
+constexpr double kUnitsInFormat = 128;
+
+// The matrices that can be explained.
+std::vector<Theirs> explicable(const std::vector<ShownStep>& output) {
+  std::vector<Theirs> theirs;
+  for (const ShownStep& step : output) {
+    if (step.id.empty() || step.id == "weights" || step.id == "output" || step.id == "Y")
+      theirs.emplace_back(step);
+  }
+  return theirs;
+}
+
+class Detection {
+ public:
+  Detection(const Problem& problem, const std::vector<ShownStep>& output)
+      : problem_(problem),
+        combinations_(combinations(problem)),
+        theirs_(explicable(output)),
+        in_doubles_(problem),
+        found_(theirs_.size()) {}
+
+  std::vector<Explanation> run() {
+    for (const Combination& c : combinations_) {
+      if (!found_.is_settled_by_a_part(c.changes))
+        found_.add(c.changes, reproduced(in_doubles_, c.choice, theirs_, 0, as_simple_as(c)));
+    }
+    if (found_.empty()) {
+      for (const Precision& precision : kPrecisions) try_in_format(precision.format);
+    }
+    // A coarser format explains nearly anything that a finer one does.
+    for (const Precision& precision : kPrecisions) {
+      if (found_.empty()) try_within(precision);
+    }
+    return found_.take();
+  }
+
+ private:
+  // How many combinations have no more changes.
+  double as_simple_as(const Combination& c) const {
+    const auto end = std::upper_bound(
+        combinations_.begin(), combinations_.end(), c.changes.size(),
+        [](std::size_t changes, const Combination& other) { return changes < other.changes.size(); });
+    return static_cast<double>(end - combinations_.begin());
+  }
+
+  // Calls try_one(choice, changes with this precision, how many are as simple).
+  template <class F>
+  void for_simple_combinations(const std::string& precision, F try_one) {
+    for (const Combination& c : combinations_) {
+      if (c.changes.size() > kMostChangesBesideFormat) break;
+      Conventions changes = c.changes;
+      changes.emplace_back("precision", precision);
+      if (found_.is_settled_by_a_part(changes)) continue;
+      try_one(c.choice, std::move(changes), as_simple_as(c) * static_cast<double>(kPrecisions.size()));
+    }
+  }
+
+  void try_in_format(const FloatFormat& format) {
+    const FormatScope scope(format);
+    Calculation<Rounded> calculation(problem_);
+    const double vicinity = std::ldexp(kUnitsInFormat, -format.digits);
+    for_simple_combinations(format.name, [&](const Choice& choice, Conventions changes, double tried) {
+      // Arithmetic in a format is slow; what is nowhere near need not be tried in it.
+      if (reproduced(in_doubles_, choice, theirs_, vicinity, 0).names.empty()) return;
+      found_.add(std::move(changes), reproduced(calculation, choice, theirs_, 0, tried));
+    });
+  }
+
+  void try_within(const Precision& precision) {
+    const std::string name = std::string("about ") + precision.format.name;
+    for_simple_combinations(name, [&](const Choice& choice, Conventions changes, double tried) {
+      found_.add(std::move(changes), reproduced(in_doubles_, choice, theirs_, precision.reach, tried));
+    });
+  }
+
+  const Problem& problem_;
+  std::vector<Combination> combinations_;
+  std::vector<Theirs> theirs_;
+  Calculation<double> in_doubles_;
+  Found found_;
+};
 
 }  // namespace
 
 bool can_detect(const Problem& problem) {
   const bool has_scores =
       problem.entry == Entry::x || problem.entry == Entry::qkv || problem.entry == Entry::scores;
-  return has_scores && problem.score == ScoreKind::dot && problem.read == ReadKind::soft;
+  const bool has_positions = problem.rope.pairs != Rope::Pairs::none || problem.adds_sinusoids ||
+                             problem.has("P") || problem.has("past_K");
+  return has_scores && problem.heads == 1 && !has_positions && problem.score == ScoreKind::dot &&
+         problem.read == ReadKind::soft;
 }
 
 std::vector<Explanation> detect(const Problem& problem, const std::vector<ShownStep>& output) {
-  std::vector<Explanation> found;
-  const std::vector<Choice> choices = all_choices(problem);
-  std::vector<Outcome> outcomes;
-  for (const Choice& choice : choices) outcomes.push_back(Calculation(problem, choice).run());
-  // A coarser precision explains nearly anything that a finer one does: only when none of those does it
-  // count.
-  for (const Precision& precision : kPrecisions) {
-    for (std::size_t i = 0; i < choices.size(); ++i) {
-      Conventions conventions = names_of(choices[i]);
-      if (*precision.name != '\0') conventions.emplace_back("precision", precision.name);
-      const bool is_more_than_needed = std::any_of(found.begin(), found.end(), [&](const Explanation& e) {
-        return is_part_of(e.conventions, conventions);
-      });
-      if (is_more_than_needed) continue;
-      for (const auto& [name, result] :
-           {std::pair{"output", &outcomes[i].output}, std::pair{"Y", &outcomes[i].y},
-            std::pair{"weights", &outcomes[i].weights}}) {
-        if (!*result) continue;
-        const bool is_theirs = std::any_of(
-            output.begin(), output.end(), [&, name = name, result = result](const ShownStep& step) {
-              double chance = 1;
-              return (step.id.empty() || step.id == name) && matches(**result, step, precision, chance) &&
-                     chance * static_cast<double>(choices.size()) < kMostChance;
-            });
-        if (!is_theirs) continue;
-        found.push_back({std::move(conventions), name});
-        break;
-      }
-    }
-    if (!found.empty()) return found;
-  }
-  return found;
+  return Detection(problem, output).run();
 }
 
 Report told(const std::vector<Explanation>& found, Language language) {
@@ -371,6 +484,8 @@ Report told(const std::vector<Explanation>& found, Language language) {
                   ? say({"{0}: as the problem says, nothing changed", "{0}：与题目完全一致"}, e.reproduces)
                   : say({"{0}: reproduced with {1}", "{0}：用 {1} 可以得到"}, e.reproduces, list),
               Tone::good);
+    if (!e.unexplained.empty())
+      paragraph(say({"  not reproduced by it: {0}", "  但得不到：{0}"}, e.unexplained), Tone::note);
   }
   return report;
 }
@@ -384,6 +499,7 @@ std::string as_json(const std::vector<Explanation>& found) {
     Json conventions = Json::object();
     for (const auto& [name, value] : e.conventions) conventions[name] = value;
     json["found"].push_back({{"conventions", std::move(conventions)}, {"reproduces", e.reproduces}});
+    if (!e.unexplained.empty()) json["found"].back()["unexplained"] = e.unexplained;
   }
   return json.dump() + "\n";
 }

@@ -2,28 +2,28 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "check/conventions.h"
 #include "check/difference.h"
 #include "problem/problem.h"
 
 namespace qkv {
 
-// Only what differs from the problem: {"scale", "none"}, {"axis", "columns"}; empty when nothing does.
 struct Explanation {
-  std::vector<std::pair<std::string, std::string>> conventions;
-  std::string reproduces;  // "weights", "output" or "Y"
+  Conventions conventions;
+  std::string reproduces;   // "weights", "output", "Y", or several of them: "weights, output"
+  std::string unexplained;  // those of them that were given too, and come out otherwise
 };
 
-// All smallest sets of conventions that reproduce the numbers, those with fewest changes first.
+// All smallest sets of conventions that reproduce the most of what was given, those with fewest changes
+// first.
 //   output  one matrix, or named steps of which weights, output and Y are looked at
-// Looked at: scale, axis of the softmax, mask (corner, polarity, diagonal, none), weight layout, Q and K
-// exchanged, another matrix in place of V, cap after the mask, and precision.
+// Beside the lattice of check/conventions.h: {"precision", "fp16"} where the numbers come out digit for digit
+// with every operation rounded to that format, "about fp16" where they are as near as the format reaches.
 std::vector<Explanation> detect(const Problem& problem, const std::vector<ShownStep>& output);
 
-// nullopt-like: whether the problem is one that detect can recompute: dot products of numbers, softmax, soft
-// read.
+// Whether the problem is one that detect can recompute: dot products of numbers, softmax, soft read.
 bool can_detect(const Problem& problem);
 
 Report told(const std::vector<Explanation>& found, Language language);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -63,40 +64,92 @@ std::vector<std::string> numbered(std::size_t count) {
 
 // ---- JSON ------------------------------------------------------------------------------------
 
+bool is_table(const ShownStep& step) {
+  return !step.cells.empty() && !step.cells.front().empty() &&
+         std::all_of(step.cells.begin(), step.cells.end(),
+                     [&](const auto& row) { return row.size() == step.cells.front().size(); });
+}
+
+// The step with a label for each row and column; nullopt when its rows are not of one length.
+std::optional<ShownStep> labelled(ShownStep step) {
+  if (!is_table(step)) return std::nullopt;
+  if (step.rows.size() != step.cells.size()) step.rows = numbered(step.cells.size());
+  if (step.cols.size() != step.cells.front().size()) step.cols = numbered(step.cells.front().size());
+  return step;
+}
+
+// A step of a trace; nullopt, or an exception, when it is none.
+std::optional<ShownStep> from_json_step(const Json& json) {
+  ShownStep step{json.at("id").get<std::string>(), {}, {}, {}};
+  for (const Json& label : json.value("rows", Json::array())) step.rows.push_back(label.get<std::string>());
+  for (const Json& label : json.value("cols", Json::array())) step.cols.push_back(label.get<std::string>());
+  const Json& shown = json.at("shown");
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    std::vector<ShownNumber> row;
+    for (std::size_t j = 0; j < shown.at(i).size(); ++j) {
+      const auto text = shown.at(i).at(j).get<std::string>();
+      auto number = number_shown(text);
+      if (!number) number = symbolic(text);
+      const Json& value = json.at("values").at(i).at(j);
+      if (value.is_number()) number->value = value.get<double>();
+      row.push_back(std::move(*number));
+    }
+    step.cells.push_back(std::move(row));
+  }
+  return labelled(std::move(step));
+}
+
+// A list of lists of numbers, as json.dumps writes an array; nullopt, or an exception, when it is none.
+std::optional<ShownStep> from_json_array(std::string name, const Json& rows) {
+  if (!rows.is_array()) return std::nullopt;
+  ShownStep step{std::move(name), {}, {}, {}};
+  double finest = 0;
+  for (const Json& row : rows) {
+    if (!row.is_array()) return std::nullopt;
+    std::vector<ShownNumber> cells;
+    for (const Json& number : row) {
+      cells.push_back(number_shown(shortest_text(number.get<double>())).value());
+      const double unit = cells.back().unit;
+      if (unit > 0) finest = finest > 0 ? std::min(finest, unit) : unit;
+    }
+    step.cells.push_back(std::move(cells));
+  }
+  // Zeros at the end are left out in JSON: 0.5 among numbers with four decimals has four.
+  for (auto& row : step.cells) {
+    for (ShownNumber& number : row) number.unit = finest;
+  }
+  return labelled(std::move(step));
+}
+
 std::optional<std::vector<ShownStep>> from_json(const SourcePtr& source, Diagnostics& diagnostics) {
   const Json json = Json::parse(source->text, nullptr, false);
   const auto fail = [&](Said message) {
-    diagnostics.error(
-        source->name, std::move(message),
-        say({"expected: what qkv trace --format json writes", "应为 qkv trace --format json 的输出"}));
+    diagnostics.error(source->name, std::move(message),
+                      say({"expected: what qkv trace --format json writes, or {0}",
+                           "应为 qkv trace --format json 的输出，或 {0}"},
+                          R"({"weights": [[0.4, 0.6]]})"));
     return std::nullopt;
   };
   if (json.is_discarded()) return fail(say({"this is not well-formed JSON", "JSON 格式有误"}));
-  if (!json.is_object() || json.value("schema", "") != "qkv/trace-1" || !json.contains("steps"))
-    return fail(say({"this JSON is no trace", "这份 JSON 不是 qkv 的轨迹"}));
   std::vector<ShownStep> steps;
-  for (const Json& step : json["steps"]) {
-    if (!step.is_object() || !step.contains("shown") || !step.contains("values"))
-      return fail(say({"a step lacks its numbers", "有一步缺少数字"}));
-    ShownStep shown{step.value("id", ""), {}, {}, {}};
-    for (const Json& label : step.value("rows", Json::array()))
-      shown.rows.push_back(label.is_string() ? label.get<std::string>() : "");
-    for (const Json& label : step.value("cols", Json::array()))
-      shown.cols.push_back(label.is_string() ? label.get<std::string>() : "");
-    for (std::size_t i = 0; i < step["shown"].size(); ++i) {
-      std::vector<ShownNumber> row;
-      for (std::size_t j = 0; j < step["shown"][i].size(); ++j) {
-        const Json& text = step["shown"][i][j];
-        if (!text.is_string()) return fail(say({"a step lacks its numbers", "有一步缺少数字"}));
-        auto number = number_shown(text.get<std::string>());
-        if (!number) number = symbolic(text.get<std::string>());
-        const Json& value = step["values"][i][j];
-        if (value.is_number()) number->value = value.get<double>();
-        row.push_back(std::move(*number));
+  const Said no_trace = say({"this JSON is no trace", "这份 JSON 不是 qkv 的轨迹"});
+  try {
+    if (json.contains("schema")) {
+      if (json["schema"] != "qkv/trace-1") return fail(no_trace);
+      for (const Json& step : json.at("steps")) {
+        auto read = from_json_step(step);
+        if (!read) return fail(no_trace);
+        steps.push_back(std::move(*read));
       }
-      shown.cells.push_back(std::move(row));
+    } else {
+      for (const auto& item : json.items()) {
+        auto read = from_json_array(item.key(), item.value());
+        if (!read) return fail(no_trace);
+        steps.push_back(std::move(*read));
+      }
     }
-    steps.push_back(std::move(shown));
+  } catch (const Json::exception&) {  // a string where an array should be, and the like
+    return fail(no_trace);
   }
   return steps;
 }
@@ -238,6 +291,34 @@ std::optional<ShownStep> from_bare_table(const std::string& text) {
   return table && !table->cells.empty() ? table : std::nullopt;
 }
 
+// ---- Arrays ----------------------------------------------------------------------------------------
+
+// All numbers of an array are good to the same place: that of the last reliable digit of the largest.
+std::vector<ShownStep> from_array(const Source& source) {
+  ShownStep step;
+  std::istringstream lines(source.text);
+  double largest = 0;
+  for (std::string line; std::getline(lines, line);) {
+    std::vector<ShownNumber> row;
+    for (const std::string& word : words(line)) {
+      // The digits are all there, so this is the very number that was saved.
+      const double value = std::strtod(word.c_str(), nullptr);
+      if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+      row.push_back({shortest_text(value), value, 0, false});
+    }
+    step.cells.push_back(std::move(row));
+    step.rows.push_back(std::to_string(step.cells.size()));
+  }
+  step.cols = numbered(step.cells.front().size());
+  if (largest > 0) {
+    const double unit = std::pow(10, std::floor(std::log10(largest)) + 1 - source.digits);
+    for (auto& row : step.cells) {
+      for (ShownNumber& number : row) number.unit = unit;
+    }
+  }
+  return {std::move(step)};
+}
+
 // ---- Sheets and matrices ---------------------------------------------------------------------------
 
 std::optional<std::vector<ShownStep>> from_sheet(const SourcePtr& source, Diagnostics& diagnostics) {
@@ -300,15 +381,9 @@ std::string joined(const std::vector<std::string>& names) {
 
 std::optional<std::vector<ShownStep>> read_steps(const SourcePtr& source, Diagnostics& diagnostics) {
   const std::string& text = source->text;
+  if (source->digits > 0) return from_array(*source);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first != std::string::npos && text[first] == '{') {
-    try {
-      return from_json(source, diagnostics);
-    } catch (const Json::exception&) {  // a string where an array should be, and the like
-      diagnostics.error(source->name, say({"this JSON is no trace", "这份 JSON 不是 qkv 的轨迹"}));
-      return std::nullopt;
-    }
-  }
+  if (first != std::string::npos && text[first] == '{') return from_json(source, diagnostics);
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) {
     if (!announced(line)) continue;

@@ -25,8 +25,9 @@ struct ShownStep {
   std::vector<ShownNumber> sums = {};  // of the rows, where they are printed beside them
 };
 
-// Reads a trace as JSON (schema qkv/trace-1), the text that `qkv trace` prints, a sheet of answers, or one
-// matrix; by content, not by name.  Nothing, with errors added, when it is none of them.
+// Reads a trace as JSON (schema qkv/trace-1), named lists of lists as JSON ({"weights": [[0.4, 0.6]]}), the
+// text that `qkv trace` prints, a sheet of answers, or one matrix, as text or as a NumPy array; by content,
+// not by name.  Nothing, with errors added, when it is none of them.
 std::optional<std::vector<ShownStep>> read_steps(const SourcePtr& source, Diagnostics& diagnostics);
 
 // Two numbers are the same when they are nearer than half a unit of the coarser last digit, or than

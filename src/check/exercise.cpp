@@ -118,12 +118,22 @@ std::string fingerprint(const IntervalMatrix& matrix, int decimals) {
   return text;
 }
 
+bool is_named(const Mistake& mistake, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), mistake.name) != names.end();
+}
+
+// A mistake among numbers far beyond those of an exercise, and none among these.
+bool needs_large_numbers(const Mistake& mistake) {
+  return is_named(mistake, {"finite-fill", "overflow", "half-overflow"});
+}
+
 std::vector<Alike> mistakes_alike(const Trace& trace, int decimals) {
   const Plan& plan = trace.plan();
   Sheet sheet(trace, {}, decimals);
   for (NodeId id = 0; id < plan.nodes.size(); ++id) sheet.settle(id);
   std::map<std::pair<NodeId, std::string>, std::vector<const Mistake*>> by_numbers;
   for (const Mistake& mistake : mistakes()) {
+    if (needs_large_numbers(mistake)) continue;
     for (const NodeId node : nodes_spoiled(mistake, plan)) {
       for (const IntervalMatrix& result : mistake.results({sheet, node})) {
         if (Shape{result.rows(), result.cols()} != plan[node].shape) continue;
@@ -139,10 +149,6 @@ std::vector<Alike> mistakes_alike(const Trace& trace, int decimals) {
     if (is_right || same.size() > 1) alike.push_back({plan[node].id, std::move(same), is_right});
   }
   return alike;
-}
-
-bool is_named(const Mistake& mistake, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), mistake.name) != names.end();
 }
 
 // Whether a mistake is none at this size, whatever the numbers.

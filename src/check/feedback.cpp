@@ -58,6 +58,10 @@ class Teacher {
 
   Report report(const std::string& title) {
     if (!title.empty()) add(Heading{0, title, ""});
+    if (judgement_.is_in_columns) {
+      paragraph(say({"The sheet keeps tokens in columns; its matrices are read transposed.",
+                     "这份答卷把 token 放在列里，各矩阵按转置来读。"}));
+    }
     what_is_right();
     table();
     bool is_first = true;
@@ -99,7 +103,12 @@ class Teacher {
       paragraph(say({"Right: {0}.", "做对的：{0}。"}, right), Tone::good);
     }
     for (const JudgedStep& step : judgement_.steps) {
-      if (step.is_rounded_root) {
+      if (step.is_cut_off) {
+        paragraph(say({"{0}: digits were cut off, not rounded ({1} rounds to {2}); the method is right.",
+                       "{0}：多余的位数是直接截去的，没有四舍五入（{1} 应舍入为 {2}）；方法没有错。"},
+                      id(step), cell_name(plan_, {step.node, step.row, step.col}), step.expected),
+                  Tone::good);
+      } else if (step.is_rounded_root) {
         paragraph(say({"{0}: right, with √d_k taken as {1}; the difference is rounding, not method.",
                        "{0}：对，√d_k 取了 {1}；差别来自舍入，方法没有错。"},
                       id(step), step.root),
@@ -158,7 +167,7 @@ class Teacher {
     paragraph(cells == 1 ? say({"One number is wrong.", "有一个数不对。"})
                          : say({"{0} of {1} numbers are wrong.", "{1} 个数中有 {0} 个不对。"}, cells,
                                step.cells.size()));
-    paragraph(say({"{0}: from your numbers before it follows {1}.", "{0}：由你前面的数应得 {1}。"},
+    paragraph(say({"{0} should be {1}, going by your own numbers before it.", "{0}：由你前面的数应得 {1}。"},
                   cell_name(plan_, at), step.expected),
               Tone::note);
     if (step.mistakes.empty()) {
@@ -277,6 +286,7 @@ std::string feedback_json(const Judgement& judgement, const Plan& plan, Language
   json["verdict"] = judgement.is_right() ? "right" : "wrong";
   json["points"] = judgement.points;
   json["of"] = judgement.of;
+  if (judgement.is_in_columns) json["in_columns"] = true;
   json["steps"] = Json::array();
   for (const JudgedStep& step : judgement.steps) {
     Json entry;
@@ -292,6 +302,7 @@ std::string feedback_json(const Judgement& judgement, const Plan& plan, Language
       entry["first"] = {{"cell", {step.row + 1, step.col + 1}}, {"expected", step.expected}};
     }
     if (step.is_rounded_root) entry["root"] = step.root;
+    if (step.is_cut_off) entry["cut_off"] = true;
     entry["mistakes"] = Json::array();
     for (const Mistake* mistake : step.mistakes) {
       entry["mistakes"].push_back(

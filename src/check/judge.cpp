@@ -14,6 +14,9 @@ namespace {
 // Roots are tried with so many decimals: √3 as 1.7, 1.73, 1.732 …
 constexpr int kMostRootDecimals = 6;
 
+// Given by the problem, or the same as another matrix.
+bool is_copied(const Node& node) { return is_given(node) || node.op->name == std::string_view("same"); }
+
 class Judge {
  public:
   Judge(const Trace& truth, std::map<NodeId, Given> answers, int decimals)
@@ -38,40 +41,43 @@ class Judge {
   }
 
  private:
+  // What follows for a step on each chain.
+  struct Images {
+    IntervalMatrix mended, theirs, literal, continued;
+  };
+
   JudgedStep judge_step(NodeId id) {
     const PrecisionScope precision(Proof::kFirstPrecision);
     JudgedStep step;
     step.node = id;
-    const IntervalMatrix mended = sheet_.image(id, Chain::mended);
-    const IntervalMatrix theirs = sheet_.image(id, Chain::theirs);
-    step.cells = verdicts(id, mended, theirs, sheet_.image(id, Chain::literal));
-    accept_unrounded_carry(step, sheet_.image(id, Chain::continued));
+    const Images images{sheet_.image(id, Chain::mended), sheet_.image(id, Chain::theirs),
+                        sheet_.image(id, Chain::literal), sheet_.image(id, Chain::continued)};
+    step.cells = verdicts(id, images);
+    accept_unrounded_carry(step, images.continued);
     accept_paper(step);
     if (has_wrong(step)) try_rounded_roots(step);
+    if (has_wrong(step)) accept_cut_off(step, images);
     step.verdict = worst(step.cells);
-    if (step.verdict == Verdict::wrong) explain(step, theirs);
+    if (step.verdict == Verdict::wrong) explain(step);
     return step;
   }
 
-  MatrixOf<Verdict> verdicts(NodeId id, const IntervalMatrix& mended, const IntervalMatrix& theirs,
-                             const IntervalMatrix& literal) const {
+  MatrixOf<Verdict> verdicts(NodeId id, const Images& images) const {
     const Given& given = *sheet_.answer(id);
     MatrixOf<Verdict> cells(given.rows, given.cols);
     for (Index i = 0; i < given.rows; ++i) {
-      for (Index j = 0; j < given.cols; ++j)
-        cells(i, j) = verdict({id, i, j}, given.at(i, j), mended(i, j), theirs(i, j), literal(i, j));
+      for (Index j = 0; j < given.cols; ++j) cells(i, j) = verdict({id, i, j}, given.at(i, j), images);
     }
     return cells;
   }
 
-  Verdict verdict(const CellPlace& at, const Number& number, const Interval& mended, const Interval& theirs,
-                  const Interval& literal) const {
+  Verdict verdict(const CellPlace& at, const Number& number, const Images& images) const {
     if (number.kind == Number::Kind::blank) return Verdict::blank;
     const Written written = sheet_.written(number);
     if (is_true(at, number, written)) return Verdict::right;
-    if (explains(at, written, mended, Chain::mended)) return Verdict::rounded;
-    if (explains(at, written, theirs, Chain::theirs)) return Verdict::carried;
-    if (explains(at, written, literal, Chain::literal)) {
+    if (explains(at, written, images.mended(at.row, at.col), Chain::mended)) return Verdict::rounded;
+    if (explains(at, written, images.theirs(at.row, at.col), Chain::theirs)) return Verdict::carried;
+    if (explains(at, written, images.literal(at.row, at.col), Chain::literal)) {
       return sheet_.has_departed_before(at.node) ? Verdict::carried : Verdict::rounded;
     }
     return Verdict::wrong;
@@ -128,7 +134,8 @@ class Judge {
   // Whether the true value lies in the range; at its ends too, because both rules for ties are in use.
   bool is_true(const CellPlace& at, const Number& number, const Written& written) const {
     const double value = sheet_.truth().values(at.node)(at.row, at.col);
-    if (std::isnan(value)) return false;
+    if (std::isnan(value) || number.kind == Number::Kind::nan)
+      return std::isnan(value) && number.kind == Number::Kind::nan;
     Proof& proof = sheet_.truth().proof();
     if (number.kind == Number::Kind::infinite) return value == number.value;
     if (!meets(proof.enclosure(at), written.range)) return false;
@@ -157,15 +164,50 @@ class Judge {
         for (Index i = 0; i < scores.rows(); ++i) {
           for (Index j = 0; j < scores.cols(); ++j) scores(i, j) = scores(i, j) / divisor;
         }
-        return sheet_.image(step.node, chain, *scaled, scores);
+        return sheet_.image(step.node, chain, {{*scaled, scores}});
       };
       const IntervalMatrix theirs = image(Chain::theirs);
       if (!explains_all(step.node, theirs)) continue;
-      step.cells = verdicts(step.node, image(Chain::mended), theirs, theirs);
+      step.cells = verdicts(step.node, {image(Chain::mended), theirs, theirs, theirs});
       step.is_rounded_root = true;
       step.root = root;
       return;
     }
+  }
+
+  // Digits cut off where they should be rounded: forgiven when that explains every cell that is off.
+  void accept_cut_off(JudgedStep& step, const Images& images) const {
+    const Given& given = *sheet_.answer(step.node);
+    MatrixOf<Verdict> cells = step.cells;
+    std::optional<CellPlace> first;
+    for (Index i = 0; i < given.rows; ++i) {
+      for (Index j = 0; j < given.cols; ++j) {
+        if (cells(i, j) != Verdict::wrong) continue;
+        const CellPlace at{step.node, i, j};
+        const auto verdict = verdict_of_cut_off(at, given.at(i, j), images);
+        if (!verdict) return;
+        cells(i, j) = *verdict;
+        if (!first) first = at;
+      }
+    }
+    step.cells = std::move(cells);
+    step.is_cut_off = true;
+    point_at(step, *first);
+  }
+
+  std::optional<Verdict> verdict_of_cut_off(const CellPlace& at, const Number& number,
+                                            const Images& images) const {
+    const auto cut = cut_off_range(number);
+    if (!cut) return std::nullopt;
+    const auto is_cut_from = [&](const IntervalMatrix& image, Chain chain) {
+      return explains(at, *cut, image(at.row, at.col), chain);
+    };
+    if (follows(*cut, sheet_.truth().proof().enclosure(at)) || is_cut_from(images.mended, Chain::mended))
+      return Verdict::rounded;
+    if (is_cut_from(images.theirs, Chain::theirs) || is_cut_from(images.literal, Chain::literal) ||
+        is_cut_from(images.continued, Chain::continued))
+      return sheet_.has_departed_before(at.node) ? Verdict::carried : Verdict::rounded;
+    return std::nullopt;
   }
 
   // Also those that the true root explains: a sheet has one root.
@@ -194,24 +236,23 @@ class Judge {
   }
 
   // With as many decimals as were written, or as the problem has.
-  std::string expected(NodeId id, Index row, Index col, const Number& written, const Interval& theirs) const {
+  std::string expected(const CellPlace& at, const Number& written) const {
     const int decimals = written.is_decimal && written.decimals > 0 ? written.decimals : decimals_;
-    if (!sheet_.has_departed_before(id)) return sheet_.truth().text(id, row, col, decimals);
-    return fixed_text(middle_double(theirs), decimals);
+    if (!sheet_.has_departed_before(at.node)) return sheet_.truth().text(at.node, at.row, at.col, decimals);
+    return fixed_text(middle_double(sheet_.image(at.node, Chain::theirs)(at.row, at.col)), decimals);
   }
 
-  void explain(JudgedStep& step, const IntervalMatrix& theirs) {
+  void point_at(JudgedStep& step, const CellPlace& at) const {
+    step.row = at.row;
+    step.col = at.col;
+    step.expected = expected(at, sheet_.answer(at.node)->at(at.row, at.col));
+  }
+
+  void explain(JudgedStep& step) const {
     const Given& given = *sheet_.answer(step.node);
-    bool is_found = false;
-    for (Index i = 0; i < given.rows && !is_found; ++i) {
-      for (Index j = 0; j < given.cols && !is_found; ++j) {
-        if (step.cells(i, j) != Verdict::wrong) continue;
-        is_found = true;
-        step.row = i;
-        step.col = j;
-        step.expected = expected(step.node, i, j, given.at(i, j), theirs(i, j));
-      }
-    }
+    Index first = 0;
+    while (step.cells(first / given.cols, first % given.cols) != Verdict::wrong) ++first;
+    point_at(step, {step.node, first / given.cols, first % given.cols});
     step.mistakes = mistakes_behind(sheet_, step.node, step.cells);
     step.is_trivial = std::all_of(given.cells.begin(), given.cells.end(),
                                   [&](const Number& n) { return n.value == given.cells.front().value; }) &&
@@ -219,10 +260,12 @@ class Judge {
   }
 
   // A step earns its point when it is filled in and nothing in it is wrong; carried steps count,
-  // unless they follow from a sheet of equal numbers, which asks for no work.
+  // unless they follow from a sheet of equal numbers, which asks for no work.  Nor does a copy of what the
+  // problem gives.
   void count_points() {
     bool is_after_trivial = false;
     for (JudgedStep& step : result_.steps) {
+      if (is_copied(sheet_.plan()[step.node])) continue;
       ++result_.of;
       const bool is_filled = !(step.cells.array() == Verdict::blank).any();
       const bool is_empty_carry = step.verdict == Verdict::carried && is_after_trivial;
@@ -275,6 +318,36 @@ Given in_order_of_labels(const Given& written, const std::vector<std::string>& l
   return ordered;
 }
 
+bool has_number(const Given& given) {
+  return std::any_of(given.cells.begin(), given.cells.end(),
+                     [](const Number& n) { return n.kind != Number::Kind::blank; });
+}
+
+Given transposed(const Given& given) {
+  Given turned = given;
+  turned.rows = given.cols;
+  turned.cols = given.rows;
+  turned.row_labels.clear();
+  turned.cells.clear();
+  for (Index i = 0; i < turned.rows; ++i) {
+    for (Index j = 0; j < turned.cols; ++j) turned.cells.push_back(given.at(j, i));
+  }
+  return turned;
+}
+
+// Whether the answers have the shapes of the transposed steps, all of them, and not their own.
+bool fits_in_columns_alone(const Plan& plan, const AnswerFile& file) {
+  bool has_other_shape = false;
+  for (const Answer& answer : file.answers) {
+    const auto node = plan.find(answer.step);
+    if (!node) return false;
+    const Shape shape = plan[*node].shape;
+    if (answer.written.rows != shape.cols || answer.written.cols != shape.rows) return false;
+    has_other_shape = has_other_shape || shape.rows != shape.cols;
+  }
+  return has_other_shape;
+}
+
 }  // namespace
 
 std::map<NodeId, Given> fit_answers(const Plan& plan, const AnswerFile& file, Diagnostics& diagnostics) {
@@ -283,13 +356,16 @@ std::map<NodeId, Given> fit_answers(const Plan& plan, const AnswerFile& file, Di
   for (const Node& node : plan.nodes) {
     if (node.role == Role::step) ids.push_back(node.id);
   }
-  bool has_number = false;
+  bool has_work = false;
+  bool has_copy = false;
+  const bool is_in_columns = fits_in_columns_alone(plan, file);
   for (const Answer& answer : file.answers) {
     const Span header = answer.written.span;
     if (answer.step.empty()) {
       diagnostics.error(file.source->name,
                         say({"the numbers stand under no step", "这些数字没有写明是哪一步"}),
-                        say({"write the step above them: [weights]", "请在上面写明步骤：[weights]"}));
+                        say({"write the step above them: [weights]; qkv diff compares a matrix alone",
+                             "请在上面写明步骤：[weights]；单独的矩阵可用 qkv diff 比较"}));
       continue;
     }
     if (std::find(ids.begin(), ids.end(), answer.step) == ids.end()) {
@@ -307,26 +383,61 @@ std::map<NodeId, Given> fit_answers(const Plan& plan, const AnswerFile& file, Di
           say({"[weights] holds its coefficients", "它的系数就是 [weights]"}));
       continue;
     }
-    if (answer.written.shape() != node.shape) {
+    if (answer.written.shape() != node.shape && !is_in_columns) {
       diagnostics.error(
           file.source, header,
           say({"[{0}] is {1}×{2}, but {0} is {3}×{4}", "[{0}] 是 {1}×{2}，而 {0} 是 {3}×{4}"}, answer.step,
               answer.written.rows, answer.written.cols, node.shape.rows, node.shape.cols));
       continue;
     }
-    const Given written = in_order_of_labels(answer.written, node.rows, answer.step, file, diagnostics);
-    for (const Number& number : written.cells) has_number = has_number || number.kind != Number::Kind::blank;
+    const Given written = is_in_columns
+                              ? answer.written
+                              : in_order_of_labels(answer.written, node.rows, answer.step, file, diagnostics);
+    if (has_number(written)) (is_copied(node) ? has_copy : has_work) = true;
     fitting.emplace(id, written);
   }
-  if (!has_number && !diagnostics.has_errors()) {
+  if (has_work || diagnostics.has_errors()) return fitting;
+  if (has_copy) {
+    diagnostics.error(file.source->name,
+                      say({"the sheet holds nothing but what the problem gives", "答卷上只有题目给出的数"}),
+                      say({"fill in a step that is to be worked out", "请填写需要计算的步骤"}));
+  } else {
     diagnostics.error(file.source->name, say({"nothing is filled in", "答卷上什么都没有填"}),
                       say({"write numbers in place of _", "请在 _ 处填上数字"}));
   }
   return fitting;
 }
 
+namespace {
+
+Index wrong_steps(const Judgement& judgement) {
+  return std::count_if(judgement.steps.begin(), judgement.steps.end(),
+                       [](const JudgedStep& s) { return s.verdict == Verdict::wrong; });
+}
+
+Judgement judge_in_columns(const Trace& truth, std::map<NodeId, Given> answers, int decimals) {
+  for (auto& [node, given] : answers) given = transposed(given);
+  Judgement judgement = Judge(truth, std::move(answers), decimals).judge();
+  judgement.is_in_columns = true;
+  return judgement;
+}
+
+}  // namespace
+
 Judgement judge(const Trace& truth, std::map<NodeId, Given> answers, int decimals) {
-  return Judge(truth, std::move(answers), decimals).judge();
+  const auto all_have_shape = [&](const auto& shape_of) {
+    return std::all_of(answers.begin(), answers.end(),
+                       [&](const auto& a) { return shape_of(a.second) == truth.plan()[a.first].shape; });
+  };
+  const bool fits_in_rows = all_have_shape([](const Given& g) { return g.shape(); });
+  const bool fits_in_columns = all_have_shape([](const Given& g) { return Shape{g.cols, g.rows}; });
+  if (!fits_in_rows) return judge_in_columns(truth, std::move(answers), decimals);
+  Judgement in_rows = Judge(truth, answers, decimals).judge();
+  // Square tables do not show which way they are meant.  One that is transposed may be a mistake of that
+  // step; two are a habit.
+  if (!fits_in_columns || wrong_steps(in_rows) < 2) return in_rows;
+  Judgement in_columns = judge_in_columns(truth, std::move(answers), decimals);
+  return wrong_steps(in_columns) + 2 <= wrong_steps(in_rows) ? in_columns : in_rows;
 }
 
 }  // namespace qkv

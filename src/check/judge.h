@@ -26,12 +26,14 @@ struct JudgedStep {
   MatrixOf<Verdict> cells;
   // All mistakes that reproduce the wrong cells, the likeliest first.
   std::vector<const Mistake*> mistakes;
-  // The first wrong cell, and what was expected there given the numbers before it.
+  // The first wrong cell, and what was expected there given the numbers before it; in a step with digits
+  // cut off, the first of these and what it rounds to.
   Index row = 0;
   Index col = 0;
   std::string expected;
   bool is_rounded_root = false;  // explained by a rounded √d_k; see `root`
   std::string root;              // "1.41"
+  bool is_cut_off = false;       // right but for digits that were cut off, not rounded
   bool is_trivial = false;       // one number in every cell, and wrong: what follows from it shows nothing
   bool earns = false;            // the point of this step
 };
@@ -40,11 +42,12 @@ struct Judgement {
   std::vector<JudgedStep> steps;  // those on the sheet, in the order of the plan
   int points = 0;
   int of = 0;
-  bool is_right() const;  // no wrong cell
+  bool is_in_columns = false;  // the sheet keeps tokens in columns: its matrices were read transposed
+  bool is_right() const;       // no wrong cell
 };
 
-// The answers by node.  Errors: a step that the plan lacks, another shape, a symbolic step, a number
-// in no cell at all.
+// The answers by node.  Errors: a step that the plan lacks, another shape, a symbolic step, no number in a
+// cell that asks for one.  Where all of them fit transposed, that is no other shape.
 std::map<NodeId, Given> fit_answers(const Plan& plan, const AnswerFile& file, Diagnostics& diagnostics);
 
 // `decimals` of the sentence about what was expected.

@@ -17,13 +17,15 @@ const std::array kMistakes = std::to_array<Mistake>({
      .remedy = {"multiply by W itself if it is stored as columns, by its transpose if it is stored as "
                 "nn.Linear does",
                 "权重按列存放就乘 W 本身，按 nn.Linear 存放就乘它的转置"},
-     .results = spoil::other_layout},
+     .results = spoil::other_layout,
+     .is_habit = true},
     {.id = "M03",
      .name = "bias",
      .nodes = {"Q", "K", "V", "Y"},
      .sentence = {"The bias is missing, or was added twice.", "偏置漏加了，或加了两次。"},
      .remedy = {"add it once to every row", "给每一行加一次"},
-     .results = spoil::bias_forgotten_or_twice},
+     .results = spoil::bias_forgotten_or_twice,
+     .is_habit = true},
     {.id = "M04",
      .name = "q-k-swapped",
      .nodes = {"scores"},
@@ -43,6 +45,13 @@ const std::array kMistakes = std::to_array<Mistake>({
      .sentence = {"This is the element-wise product of Q and K.", "这是 Q 与 K 逐元素相乘。"},
      .remedy = {"a score is a dot product: multiply, then add up", "分数是点积：对应相乘再相加"},
      .results = spoil::element_wise},
+    {.id = "M70",
+     .name = "half-overflow",
+     .nodes = {"Q", "K", "V", "scores"},
+     .sentence = {"A number beyond 65504 became infinite: it does not fit half precision.",
+                  "超过 65504 的数变成了无穷大：半精度放不下它。"},
+     .remedy = {"compute it with more digits", "用更高的精度计算"},
+     .results = spoil::half_overflow},
     {.id = "M09",
      .name = "no-scale",
      .nodes = {"scaled", "weights"},
@@ -97,6 +106,30 @@ const std::array kMistakes = std::to_array<Mistake>({
      .sentence = {"The bias was divided by √d_k too.", "偏置也被除以了 √d_k。"},
      .remedy = {"scale the scores first, then add the bias", "先缩放分数，再加偏置"},
      .results = spoil::bias_scaled},
+    {.id = "M27",
+     .name = "empty-row-filled",
+     .nodes = {"weights"},
+     .sentence = {"A query that sees no key still has weights: a finite number such as −10⁹ stood for −∞.",
+                  "有的查询一个键也看不到，却仍有权重：用 −10⁹ 之类的有限数代替了 −∞。"},
+     .remedy = {"such a row reads nothing: all its weights are 0", "这样的一行什么也不读：权重全为 0"},
+     .results = spoil::empty_row_filled},
+    {.id = "M29",
+     .name = "masks-added",
+     .nodes = {"weights"},
+     .sentence =
+         {"Two finite masks were added: where all keys are hidden, those hidden once beat those hidden "
+          "twice.",
+          "两个有限的掩码加在了一起：全被遮住的行里，被遮一次的键胜过了被遮两次的。"},
+     .remedy = {"a key is seen only where every mask allows it; a row without one reads nothing",
+                "每个掩码都允许才看得见；一个键也看不到的行什么也不读"},
+     .results = spoil::masks_added},
+    {.id = "M30",
+     .name = "empty-row-nan",
+     .nodes = {"weights"},
+     .sentence = {"A query that sees no key gave nan: 0 was divided by 0.",
+                  "有的查询一个键也看不到，算出了 nan：0 除以了 0。"},
+     .remedy = {"such a row reads nothing: all its weights are 0", "这样的一行什么也不读：权重全为 0"},
+     .results = spoil::empty_row_nan},
     {.id = "M18",
      .name = "polarity",
      .nodes = {"masked", "weights"},
@@ -111,6 +144,14 @@ const std::array kMistakes = std::to_array<Mistake>({
                   "掩码放到了 softmax 之后：每行之和小于 1。"},
      .remedy = {"set the hidden scores to −∞ before the softmax", "softmax 之前把被屏蔽的分数设为 −∞"},
      .results = spoil::mask_after_softmax},
+    {.id = "M69",
+     .name = "cap-after-mask",
+     .nodes = {"masked", "weights"},
+     .sentence =
+         {"The scores were capped after the mask: tanh turns −∞ into −1, and the hidden keys are back.",
+          "先加了掩码再做 softcap：tanh 把 −∞ 变成 −1，被遮住的键又回来了。"},
+     .remedy = {"cap the scores first, then mask", "先做 softcap，再加掩码"},
+     .results = spoil::capped_after_mask},
     {.id = "M20",
      .name = "zero-for-infinity",
      .nodes = {"masked", "weights"},
@@ -151,18 +192,26 @@ const std::array kMistakes = std::to_array<Mistake>({
      .sentence = {"The window has one key more or less than stated.", "窗口比题目多（或少）一个键。"},
      .remedy = {"window:w counts the token itself", "window:w 把 token 自己也算在内"},
      .results = spoil::window_off_by_one},
-    {.id = "M24",
-     .name = "mask-turned",
-     .nodes = {"masked", "weights"},
-     .sentence = {"Rows and columns of the mask are exchanged.", "掩码的行和列弄反了。"},
-     .remedy = {"rows are queries, columns are keys", "行是查询，列是键"},
-     .results = spoil::mask_transposed},
     {.id = "S5",
      .name = "mask-ignored",
      .nodes = {"masked", "weights"},
      .sentence = {"The mask was not used.", "没有用掩码。"},
      .remedy = {"set the hidden scores to −∞ before the softmax", "softmax 之前把被屏蔽的分数设为 −∞"},
      .results = spoil::mask_ignored},
+    {.id = "M24",
+     .name = "mask-turned",
+     .nodes = {"masked", "weights"},
+     .sentence = {"Rows and columns of the mask are exchanged.", "掩码的行和列弄反了。"},
+     .remedy = {"rows are queries, columns are keys", "行是查询，列是键"},
+     .results = spoil::mask_transposed},
+    {.id = "M28",
+     .name = "finite-fill",
+     .nodes = {"masked", "weights"},
+     .sentence = {"A finite number stands where −∞ belongs.", "该用 −∞ 的地方用了一个有限的数。"},
+     .remedy = {"hide a key with −∞: beside large scores, or in a row without any key, a finite number "
+                "lets it back in",
+                "用 −∞ 遮住键：分数很大，或一行里没有别的键时，有限的数会让它重新得到权重"},
+     .results = spoil::finite_fill},
     {.id = "M32",
      .name = "column-softmax",
      .nodes = {"weights"},
@@ -241,6 +290,29 @@ const std::array kMistakes = std::to_array<Mistake>({
      .sentence = {"Column j was divided by the sum of row j.", "第 j 列除以了第 j 行的和。"},
      .remedy = {"each row is divided by its own sum", "每一行除以自己的和"},
      .results = spoil::sums_across},
+    {.id = "M42",
+     .name = "sink-not-shifted",
+     .nodes = {"weights"},
+     .sentence = {"The maximum was taken off the scores, but not off the extra term of the denominator.",
+                  "分数减去了最大值，分母里多加的那一项却没有减。"},
+     .remedy = {"the extra term becomes e^(sink_logit − maximum)",
+                "多加的那一项应变成 e^(sink_logit − 最大值)"},
+     .results = spoil::sink_not_shifted},
+    {.id = "M41",
+     .name = "overflow",
+     .nodes = {"weights"},
+     .sentence = {"An exponential overflowed, and ∞/∞ is nan.", "指数溢出了，而 ∞/∞ 是 nan。"},
+     .remedy = {"subtract the maximum of the row first; the weights are the same",
+                "先减去这一行的最大值；权重不变"},
+     .results = spoil::overflow},
+    {.id = "M50",
+     .name = "dropout",
+     .nodes = {"weights"},
+     .sentence = {"Some weights are 0 and the others all too large by one factor: dropout was on.",
+                  "有的权重为 0，其余都大了同一个倍数：dropout 没有关。"},
+     .remedy = {"switch it off (model.eval()): it belongs to training",
+                "把它关掉（model.eval()）：它只在训练时用"},
+     .results = spoil::dropout},
     {.id = "M05",
      .name = "not-v",
      .nodes = {"output"},
@@ -304,6 +376,15 @@ const std::array kMistakes = std::to_array<Mistake>({
      .sentence = {"All signs are wrong.", "所有的正负号都反了。"},
      .remedy = {"change them", "把符号改过来"},
      .results = spoil::all_signs},
+    {.id = "M47",
+     .name = "outside-the-values",
+     .nodes = {},
+     .sentence =
+         {"A number lies outside its column of V: no weighted average can be smaller than the least or "
+          "larger than the largest value.",
+          "有的数超出了 V 那一列的范围：加权平均不会小于最小值，也不会大于最大值。"},
+     .remedy = {"multiply each value by its weight, then add up", "每个值乘上它的权重，再相加"},
+     .results = spoil::outside_the_values},
     {.id = "M08",
      .name = "one-cell",
      .nodes = {},
@@ -349,10 +430,36 @@ std::vector<NodeId> nodes_spoiled(const Mistake& mistake, const Plan& plan) {
   return nodes;
 }
 
+namespace {
+
+// What stands elsewhere on a sheet when the mistake is made before, or at, a step that is answered.
+std::vector<Sheet::Changes> ways_to_make(const Mistake& mistake, const Sheet& sheet, NodeId target) {
+  const Plan& plan = sheet.plan();
+  std::vector<Sheet::Changes> ways;
+  std::vector<Sheet::Changes> habits;
+  for (const NodeId node : mistake.is_slip() ? std::vector{target} : nodes_spoiled(mistake, plan)) {
+    // An earlier step that was answered has been judged there.
+    if (node > target || (node != target && sheet.answer(node) != nullptr)) continue;
+    const spoil::Results results = mistake.results({sheet, node});
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (Shape{results[i].rows(), results[i].cols()} != plan[node].shape) continue;
+      ways.push_back({{node, results[i]}});
+      // What is computed from a changed step is for each way to say.
+      if (!mistake.is_habit || node == target) continue;
+      habits.resize(std::max(habits.size(), i + 1));
+      habits[i].emplace(node, results[i]);
+    }
+  }
+  std::copy_if(habits.begin(), habits.end(), std::back_inserter(ways),
+               [](const Sheet::Changes& changes) { return changes.size() > 1; });
+  return ways;
+}
+
+}  // namespace
+
 std::vector<const Mistake*> mistakes_behind(const Sheet& sheet, NodeId target,
                                             const MatrixOf<Verdict>& cells) {
   const PrecisionScope precision(Proof::kFirstPrecision);
-  const Plan& plan = sheet.plan();
   const Given& given = *sheet.answer(target);
   // Not where wide images would explain the numbers without any mistake.
   const bool is_lenient = !fits(sheet, sheet.image(target, Chain::theirs), given, cells, true);
@@ -363,15 +470,9 @@ std::vector<const Mistake*> mistakes_behind(const Sheet& sheet, NodeId target,
     if (is_known) continue;
     // A slip that fits anything tells something only when nothing else does.
     if (mistake.is_slip() && !found.empty()) continue;
-    const std::vector<NodeId> nodes = mistake.is_slip() ? std::vector{target} : nodes_spoiled(mistake, plan);
-    const bool is_behind = std::any_of(nodes.begin(), nodes.end(), [&](NodeId node) {
-      // An earlier step that was answered has been judged there.
-      if (node > target || (node != target && sheet.answer(node) != nullptr)) return false;
-      const spoil::Results results = mistake.results({sheet, node});
-      return std::any_of(results.begin(), results.end(), [&](const IntervalMatrix& result) {
-        return Shape{result.rows(), result.cols()} == plan[node].shape &&
-               fits(sheet, sheet.image(target, Chain::theirs, node, result), given, cells, is_lenient);
-      });
+    const std::vector<Sheet::Changes> ways = ways_to_make(mistake, sheet, target);
+    const bool is_behind = std::any_of(ways.begin(), ways.end(), [&](const Sheet::Changes& changes) {
+      return fits(sheet, sheet.image(target, Chain::theirs, changes), given, cells, is_lenient);
     });
     if (is_behind) found.push_back(&mistake);
   }

@@ -48,7 +48,8 @@ bool meets(const Interval& a, const Interval& b) {
 }
 
 bool follows(const Written& written, const Interval& image) {
-  if (is_nan(image) || !meets(image, written.range)) return false;
+  if (is_nan(image) || is_nan(written.range)) return is_nan(image) && is_nan(written.range);
+  if (!meets(image, written.range)) return false;
   if (!written.unit) return true;
   const Interval width = Interval(upper(image)) - Interval(lower(image));
   return !certainly_exceeds(width, enclose(Rational(*written.unit * kWidestImage)));
@@ -63,6 +64,19 @@ Written written_range(const Number& number, int decimals) {
   const Rational unit = power_of_ten(*place);
   const Interval half = enclose(Rational(unit / 2));
   return {hull(Interval(middle - half), Interval(middle + half)), unit};
+}
+
+std::optional<Written> cut_off_range(const Number& number) {
+  const auto place = last_place(number);
+  if (number.kind != Number::Kind::finite || number.decimals == 0 || !place) return std::nullopt;
+  const Rational unit = power_of_ten(*place);
+  const Interval x = enclose(number);
+  // Towards zero; what is cut down to zero may have had either sign.  The next digit itself is not cut down
+  // to this one.
+  const Interval most = enclose(Rational(unit - unit * power_of_ten(-30)));
+  const Interval up = number.value < 0 ? x : Interval(x + most);
+  const Interval down = number.value > 0 ? x : Interval(x - most);
+  return Written{hull(down, up), unit};
 }
 
 Sheet::Sheet(const Trace& truth, std::map<NodeId, Given> answers, int decimals)
@@ -104,15 +118,17 @@ IntervalMatrix Sheet::image(NodeId id, Chain which) const {
   return compute(id, chain(which), has_own_mask(id, which));
 }
 
-IntervalMatrix Sheet::image(NodeId id, Chain which, NodeId changed, const IntervalMatrix& value) const {
-  if (changed == id) return value;
+IntervalMatrix Sheet::image(NodeId id, Chain which, const Changes& changes) const {
   Values values = chain(which);
-  values.resize(id);
-  values[changed] = value;
-  for (NodeId next = changed + 1; next < id; ++next) {
-    if (!answers_.contains(next)) values[next] = compute(next, values, true);
+  values.resize(id + 1);
+  for (NodeId next = changes.begin()->first; next <= id; ++next) {
+    if (const auto changed = changes.find(next); changed != changes.end()) {
+      values[next] = changed->second;
+    } else if (next == id || !answers_.contains(next)) {
+      values[next] = compute(next, values, true);
+    }
   }
-  return compute(id, values, true);
+  return std::move(values[id]);
 }
 
 const IntervalMatrix& Sheet::value(NodeId id, Chain which) const { return chain(which)[id]; }

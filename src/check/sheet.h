@@ -36,8 +36,12 @@ Written written_range(const Number& number, int decimals);
 
 bool meets(const Interval& a, const Interval& b);  // they have a point in common
 
+// What a decimal means whose further digits were cut off: 0.66 is anything from 0.66 to below 0.67.  Nullopt
+// for a number without a decimal place.
+std::optional<Written> cut_off_range(const Number& number);
+
 // Whether a number that follows, as a range, explains the number that was written.  A range of more
-// than ten units of the last digit says nothing about that digit.
+// than ten units of the last digit says nothing about that digit.  Of nan follows nan.
 bool follows(const Written& written, const Interval& image);
 
 enum class Chain { mended, theirs, literal, continued };
@@ -55,8 +59,9 @@ class Sheet {
 
   // What follows for a node from the answers before it.
   IntervalMatrix image(NodeId id, Chain chain) const;
-  // The same when one earlier node without an answer has another value than its kernel gives.
-  IntervalMatrix image(NodeId id, Chain chain, NodeId changed, const IntervalMatrix& value) const;
+  // The same when some nodes without an answer have other values than their kernels give.
+  using Changes = std::map<NodeId, IntervalMatrix>;
+  IntervalMatrix image(NodeId id, Chain chain, const Changes& changes) const;
 
   // What stands at a node for the nodes after it; valid once `settle` was called for it.
   const IntervalMatrix& value(NodeId id, Chain chain) const;

@@ -99,15 +99,9 @@ std::optional<Interval> d_k(const Spoil& s) {
   return enclose(scaled->params.numbers[0]);
 }
 
-// The scores as they enter the softmax, and as they were before the mask.
+// The scores as they enter the softmax.
 const M* entering(const Spoil& s) {
   for (const char* id : {"tempered", "masked", "capped", "scaled", "scores"}) {
-    if (const IntervalMatrix* found = s.value(id)) return found;
-  }
-  return nullptr;
-}
-const M* unmasked(const Spoil& s) {
-  for (const char* id : {"capped", "scaled", "scores"}) {
     if (const IntervalMatrix* found = s.value(id)) return found;
   }
   return nullptr;
@@ -129,14 +123,36 @@ M weights_from(const Spoil& s, const M& scores) {
   return softmax_of_ranges(IntervalMatrix(scores), weights->brief ? weights->brief->params : weights->params);
 }
 
+// The same with no key hidden.
+M weights_from_open(const Spoil& s, const M& scores) {
+  const Node* weights = node_named(s, "weights");
+  Params params = weights->brief ? weights->brief->params : weights->params;
+  params.allowed = nullptr;
+  return softmax_of_ranges(IntervalMatrix(scores), params);
+}
+
+M with_bias(const Spoil& s, const M& scores) {
+  const IntervalMatrix* bias = s.value("bias");
+  if (bias == nullptr) return scores;
+  return both(scores, *bias, [](const Interval& a, const Interval& b) { return a + b; });
+}
+
+// What the mask is added to.
+std::optional<M> unmasked(const Spoil& s) {
+  for (const char* id : {"capped", "scaled", "scores"}) {
+    if (const IntervalMatrix* found = s.value(id)) return with_bias(s, *found);
+  }
+  return std::nullopt;
+}
+
 // Other scores with the mask and bias that the problem has.
 M weights_after_mask(const Spoil& s, const M& scores) {
-  const IntervalMatrix* bias = s.value("bias");
-  const M sum = bias == nullptr
-                    ? scores
-                    : both(scores, *bias, [](const Interval& a, const Interval& b) { return a + b; });
+  const M sum = with_bias(s, scores);
   return weights_from(s, hidden(sum, open_keys(s, sum)));
 }
+
+// A step as it should be, given what stands before it on the sheet.
+M right_here(const Spoil& s) { return s.sheet.image(s.node, Chain::theirs); }
 
 }  // namespace
 
@@ -155,7 +171,7 @@ Results other_layout(const Spoil& s) {
 
 Results bias_forgotten_or_twice(const Spoil& s) {
   if (s.at().inputs.size() < 3) return {};
-  const M right = s.sheet.image(s.node, Chain::theirs);
+  const M right = right_here(s);
   const M& b = s.input(2);
   return {each(right, [&](Index, Index j, const Interval& x) { return Interval(x - b(0, j)); }),
           each(right, [&](Index, Index j, const Interval& x) { return Interval(x + b(0, j)); })};
@@ -178,6 +194,18 @@ Results k_not_transposed(const Spoil& s) {
 Results element_wise(const Spoil& s) {
   if (!is_dot(s)) return {};
   return {both(s.input(0), s.input(1), [](const Interval& a, const Interval& b) { return a * b; })};
+}
+
+// Beyond the largest number of half precision stands infinity.
+Results half_overflow(const Spoil& s) {
+  constexpr double kRoundsToInfinity = 65520;
+  bool has_overflow = false;
+  M result = each(right_here(s), [&](Index, Index, const Interval& x) {
+    const bool is_over = certainly_exceeds(abs(x), Interval(kRoundsToInfinity));
+    has_overflow = has_overflow || is_over;
+    return is_over ? infinity<Interval>(certainly_exceeds(x, Interval(0)) ? 1 : -1) : x;
+  });
+  return has_overflow ? Results{IntervalMatrix(std::move(result))} : Results{};
 }
 
 // ---- Scaling ---------------------------------------------------------------------------------
@@ -233,15 +261,45 @@ Results bias_scaled(const Spoil& s) {
 
 namespace {
 
+bool has_empty_row(const Mask& open) { return !open.rowwise().any().all(); }
+
+// The weights, but in rows without a key those of `filled`.
+template <class F>
+M where_empty(const M& weights, const Mask& open, F filled) {
+  return each(weights, [&](Index i, Index j, const Interval& x) {
+    return open.row(i).any() ? x : Interval(filled(i, j));
+  });
+}
+
+// What programs make of a row without a key: with a finite number in place of −∞ all its keys are equal, or
+// where that number is added, as they were without a mask.
+Results filled_rows(const M& scores, const M& weights, const Mask& open) {
+  const M plain = softmax(scores);
+  const Interval share = 1 / whole(open.cols());
+  return {where_empty(weights, open, [&](Index, Index) { return share; }),
+          where_empty(weights, open, [&](Index i, Index j) { return plain(i, j); })};
+}
+M nan_rows(const M& weights, const Mask& open) {
+  return where_empty(weights, open, [](Index, Index) { return not_a_number<Interval>(); });
+}
+
 // The scores under another mask, as the step `masked` or as what the weights were computed from.
 Results under_mask(const Spoil& s, const std::vector<Mask>& masks) {
-  const M* scores = unmasked(s);
-  if (scores == nullptr || mask_of(s) == nullptr) return {};
+  const std::optional<M> scores = unmasked(s);
+  if (!scores || mask_of(s) == nullptr) return {};
   Results results;
   for (const Mask& open : masks) {
     if (open.rows() != scores->rows() || open.cols() != scores->cols() || open == *mask_of(s)) continue;
     const M masked = hidden(*scores, open);
-    results.emplace_back(s.at().id == "masked" ? masked : softmax(masked));
+    if (s.at().id == "masked") {
+      results.emplace_back(masked);
+      continue;
+    }
+    const M weights = softmax(masked);
+    results.emplace_back(weights);
+    if (!has_empty_row(open)) continue;
+    for (IntervalMatrix& filled : filled_rows(*scores, weights, open)) results.push_back(std::move(filled));
+    results.emplace_back(nan_rows(weights, open));
   }
   return results;
 }
@@ -283,18 +341,25 @@ Results wrong_corner(const Spoil& s) {
   if (*mask == bottom_right) return under_mask(s, {top_left});
   return *mask == top_left ? under_mask(s, {bottom_right}) : Results{};
 }
-// A window shows the keys right before the query: one more, or one less.
+// The left edge of a window goes along with the query: one key further, or one less far.
 Results window_off_by_one(const Spoil& s) {
   const Mask* mask = mask_of(s);
-  if (mask == nullptr || is_triangle(s)) return {};
-  Mask wider = *mask;
-  Mask narrower = *mask;
+  if (mask == nullptr) return {};
+  std::optional<Index> edge;  // of the window, from the query
   for (Index i = 0; i < mask->rows(); ++i) {
     Index first = 0;
     while (first < mask->cols() && !(*mask)(i, first)) ++first;
-    if (first == mask->cols()) return {};
+    if (first == 0) continue;
+    if (first == mask->cols() || (edge && *edge != first - i)) return {};
+    edge = first - i;
+  }
+  if (!edge) return {};
+  Mask wider = *mask;
+  Mask narrower = *mask;
+  for (Index i = 0; i < mask->rows(); ++i) {
+    const Index first = i + *edge;
     if (first > 0) wider(i, first - 1) = true;
-    narrower(i, first) = first == 0 && i < mask->cols() - 1 && !(*mask)(i, mask->cols() - 1) && i == 0;
+    if (first >= 0) narrower(i, first) = false;
   }
   return under_mask(s, {wider, narrower});
 }
@@ -308,24 +373,24 @@ Results mask_ignored(const Spoil& s) {
   return mask != nullptr ? under_mask(s, {Mask::Constant(mask->rows(), mask->cols(), true)}) : Results{};
 }
 Results mask_after_softmax(const Spoil& s) {
-  const M* scores = unmasked(s);
+  const std::optional<M> scores = unmasked(s);
   const Mask* mask = mask_of(s);
-  if (scores == nullptr || mask == nullptr) return {};
+  if (!scores || mask == nullptr) return {};
   return {each(softmax(*scores),
                [&](Index i, Index j, const Interval& x) { return (*mask)(i, j) ? x : Interval(0); })};
 }
 Results zero_for_infinity(const Spoil& s) {
-  const M* scores = unmasked(s);
+  const std::optional<M> scores = unmasked(s);
   const Mask* mask = mask_of(s);
-  if (scores == nullptr || mask == nullptr) return {};
+  if (!scores || mask == nullptr) return {};
   const M masked =
       each(*scores, [&](Index i, Index j, const Interval& x) { return (*mask)(i, j) ? x : Interval(0); });
   return {s.at().id == "masked" ? masked : softmax(masked)};
 }
 Results ones_added(const Spoil& s) {
-  const M* scores = unmasked(s);
+  const std::optional<M> scores = unmasked(s);
   const Mask* mask = mask_of(s);
-  if (scores == nullptr || mask == nullptr) return {};
+  if (!scores || mask == nullptr) return {};
   const M masked =
       each(*scores, [&](Index i, Index j, const Interval& x) { return (*mask)(i, j) ? Interval(x + 1) : x; });
   return {s.at().id == "masked" ? masked : softmax(masked)};
@@ -335,6 +400,89 @@ Results mask_unscaled(const Spoil& s) {
   if (scores == nullptr || mask_of(s) == nullptr || !d_k(s)) return {};
   const M masked = hidden(*scores, *mask_of(s));
   return {s.at().id == "masked" ? masked : softmax(masked)};
+}
+
+// Rows without a key under the problem's own mask.
+Results empty_row_filled(const Spoil& s) {
+  const std::optional<M> scores = unmasked(s);
+  const Mask* mask = mask_of(s);
+  if (!scores || mask == nullptr || !has_empty_row(*mask)) return {};
+  return filled_rows(*scores, right_here(s), *mask);
+}
+Results empty_row_nan(const Spoil& s) {
+  const Mask* mask = mask_of(s);
+  if (mask == nullptr || !has_empty_row(*mask)) return {};
+  return {nan_rows(right_here(s), *mask)};
+}
+
+namespace {
+
+// Nobody's score; what programs put in place of −∞ is further down.
+constexpr double kLeastFill = -1000;
+
+// The masked step with the fill that stands on the sheet.
+Results masked_with_fill(const Spoil& s) {
+  const Given* written = s.written();
+  if (written == nullptr) return {};
+  bool is_filled = false;
+  bool is_fill = true;
+  IntervalMatrix masked = each(right_here(s), [&](Index i, Index j, const Interval& x) {
+    const Number& number = written->at(i, j);
+    if (!is_minus_infinity(x) || number.kind != Number::Kind::finite) return x;
+    is_filled = true;
+    is_fill = is_fill && number.value <= kLeastFill;
+    return s.sheet.written(number).range;
+  });
+  return is_filled && is_fill ? Results{std::move(masked)} : Results{};
+}
+
+}  // namespace
+
+// −10000, the least of half precision, −10^9: added, they leave large scores in play.
+Results finite_fill(const Spoil& s) {
+  const std::optional<M> scores = unmasked(s);
+  const Mask* mask = mask_of(s);
+  if (!scores || mask == nullptr) return {};
+  if (s.at().id == "masked") return masked_with_fill(s);
+  Results results;
+  for (const double fill : {-1e4, -65504.0, -1e9}) {
+    const M weights = softmax(each(*scores, [&](Index i, Index j, const Interval& x) {
+      return (*mask)(i, j) ? x : Interval(x + fill);
+    }));
+    results.emplace_back(where_empty(weights, *mask, [](Index, Index) { return Interval(0); }));
+  }
+  return results;
+}
+
+// Of two finite masks, in a row that they close between them, the keys closed once win: those that have a
+// weight on the sheet.
+Results masks_added(const Spoil& s) {
+  const std::optional<M> scores = unmasked(s);
+  const Mask* mask = mask_of(s);
+  const Given* written = s.written();
+  if (!scores || mask == nullptr || written == nullptr || !has_empty_row(*mask)) return {};
+  Mask closed_once = *mask;
+  for (Index i = 0; i < mask->rows(); ++i) {
+    if (mask->row(i).any()) continue;
+    for (Index j = 0; j < mask->cols(); ++j) closed_once(i, j) = written->at(i, j).value > 0;
+    if (closed_once.row(i).all()) return {};  // one mask closes them all
+  }
+  const M weights = softmax(hidden(*scores, closed_once));
+  return {where_empty(right_here(s), *mask, [&](Index i, Index j) { return weights(i, j); })};
+}
+
+// tanh turns −∞ into −1.
+Results capped_after_mask(const Spoil& s) {
+  const Node* capped = node_named(s, "capped");
+  const Mask* mask = mask_of(s);
+  const IntervalMatrix* scores = s.value("scaled") != nullptr ? s.value("scaled") : s.value("scores");
+  if (capped == nullptr || mask == nullptr || scores == nullptr) return {};
+  const Interval cap = enclose(capped->params.numbers[0]);
+  const M sum = with_bias(s, *scores);
+  const M result = each(sum, [&](Index i, Index j, const Interval& x) {
+    return (*mask)(i, j) ? Interval(cap * tanh(Interval(x / cap))) : Interval(-cap);
+  });
+  return {s.at().id == "masked" ? result : weights_from_open(s, result)};
 }
 
 // ---- Softmax ---------------------------------------------------------------------------------
@@ -402,7 +550,8 @@ Results winner_takes_all(const Spoil& s) {
       for (Index j = 1; j < z.cols(); ++j) {
         if (certainly_exceeds(z(i, j), z(i, best))) best = j;
       }
-      for (Index j = 0; j < z.cols(); ++j) result(i, j) = j == best ? 1 : 0;
+      const bool is_empty = is_minus_infinity(z(i, best));
+      for (Index j = 0; j < z.cols(); ++j) result(i, j) = j == best && !is_empty ? 1 : 0;
     }
     return result;
   });
@@ -424,6 +573,75 @@ Results sums_across(const Spoil& s) {
     const M sums = row_sums(e);
     return each(e, [&](Index, Index j, const Interval& x) { return Interval(x / sums(j, 0)); });
   });
+}
+
+// Scores beyond the largest exponent of single or of double precision: their exponential is infinity, and so
+// is the sum; ∞/∞ is nan, anything else over ∞ is 0.
+Results overflow(const Spoil& s) {
+  const M* scores = entering(s);
+  if (scores == nullptr) return {};
+  const M weights = right_here(s);
+  Results results;
+  for (const double largest : {88.722839, 709.782712}) {
+    const auto is_over = [&](const Interval& x) { return certainly_exceeds(x, Interval(largest)); };
+    M result = weights;
+    bool has_overflow = false;
+    for (Index i = 0; i < result.rows(); ++i) {
+      const auto row = scores->row(i);
+      if (!std::any_of(row.begin(), row.end(), is_over)) continue;
+      has_overflow = true;
+      for (Index j = 0; j < result.cols(); ++j)
+        result(i, j) = is_over(row(j)) ? not_a_number<Interval>() : Interval(0);
+    }
+    if (has_overflow) results.emplace_back(std::move(result));
+  }
+  return results;
+}
+
+// The extra term of the denominator as it is, beside exponentials of shifted scores; the maximum may take
+// the sink into account or not.
+Results sink_not_shifted(const Spoil& s) {
+  const M* scores = entering(s);
+  const Node* weights = node_named(s, "weights");
+  if (scores == nullptr || !weights->brief || weights->brief->params.numbers.empty()) return {};
+  const Number& sink = weights->brief->params.numbers[0];
+  const Params visible{.allowed = weights->params.allowed};
+  Results results;
+  for (const Number* in_maximum : {static_cast<const Number*>(nullptr), &sink}) {
+    const M max = kernels::row_max<Interval>(*scores, in_maximum, visible);
+    const M e = exponentials(each(*scores, [&](Index i, Index, const Interval& x) {
+      return is_minus_infinity(x) ? x : Interval(x - max(i, 0));
+    }));
+    const M sums =
+        each(row_sums(e), [&](Index, Index, const Interval& x) { return Interval(x + exp(enclose(sink))); });
+    results.emplace_back(divide_rows_by(e, sums));
+  }
+  return results;
+}
+
+// Zeros where the sheet has them, the rest over 1 − p: every p in steps of a twentieth.
+Results dropout(const Spoil& s) {
+  const Given* written = s.written();
+  if (written == nullptr) return {};
+  const M weights = right_here(s);
+  const auto is_zero = [&](Index i, Index j) {
+    return written->at(i, j).kind == Number::Kind::finite && written->at(i, j).value == 0;
+  };
+  bool has_dropped = false;
+  for (Index i = 0; i < weights.rows(); ++i) {
+    for (Index j = 0; j < weights.cols(); ++j)
+      has_dropped =
+          has_dropped || (is_zero(i, j) && !follows(s.sheet.written(written->at(i, j)), weights(i, j)));
+  }
+  if (!has_dropped) return {};
+  Results results;
+  for (int twentieths = 1; twentieths < 20; ++twentieths) {
+    const Interval kept = 1 - whole(twentieths) / 20;
+    results.emplace_back(each(weights, [&](Index i, Index j, const Interval& x) {
+      return is_zero(i, j) ? Interval(0) : Interval(x / kept);
+    }));
+  }
+  return results;
 }
 
 // ---- The read ----------------------------------------------------------------------------------
@@ -462,18 +680,12 @@ Results scores_times_v(const Spoil& s) {
 
 // ---- Slips that know nothing of attention ---------------------------------------------------------
 
-namespace {
-
-IntervalMatrix right_here(const Spoil& s) { return s.sheet.image(s.node, Chain::theirs); }
-
-}  // namespace
-
 Results rows_and_columns_swapped(const Spoil& s) { return {transposed(right_here(s))}; }
 Results all_signs(const Spoil& s) { return {times(right_here(s), Interval(-1))}; }
 
 Results two_cells_swapped(const Spoil& s) {
-  const IntervalMatrix right = right_here(s);
-  const Given& given = *s.sheet.answer(s.node);
+  const M right = right_here(s);
+  const Given& given = *s.written();
   Results results;
   // Only a pair in one row or column: people slip to a neighbour.
   for (Index a = 0; a < right.size(); ++a) {
@@ -481,37 +693,60 @@ Results two_cells_swapped(const Spoil& s) {
       const Index cols = right.cols();
       if (a / cols != b / cols && a % cols != b % cols) continue;
       if (given.cells[static_cast<std::size_t>(a)].kind == Number::Kind::blank) continue;
-      IntervalMatrix swapped = right;
+      M swapped = right;
       std::swap(swapped(a / cols, a % cols), swapped(b / cols, b % cols));
-      results.push_back(std::move(swapped));
+      results.emplace_back(std::move(swapped));
     }
   }
   return results;
 }
 Results copied_row(const Spoil& s) {
-  const IntervalMatrix right = right_here(s);
+  const M right = right_here(s);
   Results results;
   for (Index to = 0; to < right.rows(); ++to) {
     for (Index from = 0; from < right.rows(); ++from) {
       if (from == to) continue;
-      IntervalMatrix copied = right;
+      M copied = right;
       copied.row(to) = right.row(from);
-      results.push_back(std::move(copied));
+      results.emplace_back(std::move(copied));
     }
   }
   return results;
 }
+// Whatever stands there, if a cell lies outside the column of values that it averages.
+Results outside_the_values(const Spoil& s) {
+  if (s.at().op->name != std::string_view("weighted_sum")) return {};
+  const Mask* mask = mask_of(s);
+  const Node* weights = node_named(s, "weights");
+  if (is_given(*weights)) return {};  // any numbers may
+  const bool may_sum_to_less =
+      (mask != nullptr && has_empty_row(*mask)) || !weights->brief->params.numbers.empty();
+  const M& v = s.input(1);
+  const Given& given = *s.written();
+  IntervalMatrix result(given.rows, given.cols);
+  bool is_outside = false;
+  for (Index j = 0; j < given.cols; ++j) {
+    Interval column = may_sum_to_less ? Interval(0) : v(0, j);
+    for (Index k = 0; k < v.rows(); ++k) column = hull(column, v(k, j));
+    for (Index i = 0; i < given.rows; ++i) {
+      result(i, j) = s.sheet.written(given.at(i, j)).range;
+      const bool is_blank = given.at(i, j).kind == Number::Kind::blank;
+      is_outside = is_outside || (!is_blank && !meets(result(i, j), column));
+    }
+  }
+  return is_outside ? Results{std::move(result)} : Results{};
+}
 // Everything right but one cell: whatever stands there.
 Results one_cell(const Spoil& s) {
-  const IntervalMatrix right = right_here(s);
-  const Given& given = *s.sheet.answer(s.node);
+  const M right = right_here(s);
+  const Given& given = *s.written();
   Results results;
   for (Index i = 0; i < right.rows(); ++i) {
     for (Index j = 0; j < right.cols(); ++j) {
       if (given.at(i, j).kind == Number::Kind::blank) continue;
-      IntervalMatrix slipped = right;
+      M slipped = right;
       slipped(i, j) = s.sheet.written(given.at(i, j)).range;
-      results.push_back(std::move(slipped));
+      results.emplace_back(std::move(slipped));
     }
   }
   return results;

@@ -20,6 +20,8 @@ struct Spoil {
   // A node's numbers as they stand on the sheet, or follow from it; null when there is no such node before
   // this one.
   const IntervalMatrix* value(std::string_view id) const;
+  // Null where nothing was written.
+  const Given* written() const { return sheet.answer(node); }
   const IntervalMatrix& input(std::size_t i) const { return sheet.value(at().inputs[i], Chain::theirs); }
 };
 
@@ -27,7 +29,7 @@ namespace spoil {
 
 using Results = std::vector<IntervalMatrix>;
 
-// Projections.
+// Projections; where such a mistake is a habit, the same place in the list is the same habit.
 Results other_layout(const Spoil& s);
 Results bias_forgotten_or_twice(const Spoil& s);
 Results projection_left_out(const Spoil& s);
@@ -36,6 +38,7 @@ Results projection_left_out(const Spoil& s);
 Results swapped_q_and_k(const Spoil& s);
 Results k_not_transposed(const Spoil& s);
 Results element_wise(const Spoil& s);
+Results half_overflow(const Spoil& s);
 
 // Scaling.
 Results not_scaled(const Spoil& s);
@@ -58,6 +61,11 @@ Results mask_after_softmax(const Spoil& s);
 Results zero_for_infinity(const Spoil& s);
 Results ones_added(const Spoil& s);
 Results mask_unscaled(const Spoil& s);
+Results empty_row_filled(const Spoil& s);
+Results empty_row_nan(const Spoil& s);
+Results finite_fill(const Spoil& s);
+Results masks_added(const Spoil& s);
+Results capped_after_mask(const Spoil& s);
 
 // Softmax.
 Results by_column(const Spoil& s);
@@ -72,6 +80,9 @@ Results winner_takes_all(const Spoil& s);
 Results twice(const Spoil& s);
 Results maximum_off_columns(const Spoil& s);
 Results sums_across(const Spoil& s);
+Results overflow(const Spoil& s);
+Results sink_not_shifted(const Spoil& s);
+Results dropout(const Spoil& s);
 
 // The read.
 Results of_something_else(const Spoil& s);
@@ -85,6 +96,7 @@ Results rows_and_columns_swapped(const Spoil& s);
 Results all_signs(const Spoil& s);
 Results two_cells_swapped(const Spoil& s);
 Results copied_row(const Spoil& s);
+Results outside_the_values(const Spoil& s);
 Results one_cell(const Spoil& s);
 
 }  // namespace spoil

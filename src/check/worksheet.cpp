@@ -76,10 +76,8 @@ std::string padded(const std::string& text, int width) {
 
 std::string in(const Said& said, const Telling& telling) { return said.in(telling.language); }
 
-// What stands in a cell of the key.  What is not a number nobody can write down: it stays blank.
 std::string solved_cell(const Trace& trace, const CellAt& at, const Telling& telling) {
-  const std::string text = shown_cell(trace, at, telling.decimals).text;
-  return text == "nan" ? "_" : text;
+  return shown_cell(trace, at, telling.decimals).text;
 }
 
 Said instruction(const About& about, const Telling& telling, Cells cells) {

@@ -2,6 +2,8 @@
 
 #include "check/detect.h"
 
+#include <utility>
+
 #include "cli/shared.h"
 #include "input/source.h"
 
@@ -14,10 +16,16 @@ struct DetectOptions : SharedOptions {
   std::string answers;
 };
 
-int run_detect(const DetectOptions& options) {
+int run_detect(DetectOptions options) {
   Diagnostics diagnostics;
+  // Where all inputs come from --q and the like, the only word is OUTPUT.
+  if (options.answers.empty() && !options.matrix_files.empty()) std::swap(options.file, options.answers);
+  if (options.answers.empty()) {
+    diagnostics.error("", say({"OUTPUT is missing", "缺少 OUTPUT"}),
+                      say({"see: qkv detect --help", "参见：qkv detect --help"}));
+  }
   const auto presentation = presentation_of(options, diagnostics);
-  if (!presentation) return finish(options, diagnostics);
+  if (!presentation || diagnostics.has_errors()) return finish(options, diagnostics);
   const auto worked = work_out(options, *presentation, diagnostics);
   const SourcePtr source = read_source(options.answers, diagnostics);
   const auto output = source ? read_steps(source, diagnostics) : std::nullopt;
@@ -50,12 +58,12 @@ Command setup_detect(CLI::App& app, Language language) {
   const auto options = std::make_shared<DetectOptions>();
   add_problem_options(*command, *options, language);
   command
-      ->add_option("OUTPUT", options->answers,
-                   Text{"somebody's output: a matrix, a sheet, a trace; - is standard input",
-                        "别人的输出：矩阵、答卷或轨迹；- 表示标准输入"}
-                       .in(language))
-      ->type_name("")
-      ->required();
+      ->add_option(
+          "OUTPUT", options->answers,
+          Text{"somebody's output: a matrix (text, .npy, JSON lists), a sheet, a trace; - is standard input",
+               "别人的输出：矩阵（文本、.npy、JSON 列表）、答卷或轨迹；- 表示标准输入"}
+              .in(language))
+      ->type_name("");
   add_format_option(*command, *options, language);
   add_output_options(*command, *options, language);
   return {command, [options] { return run_detect(*options); }};

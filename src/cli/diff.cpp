@@ -61,15 +61,19 @@ Command setup_diff(CLI::App& app, Language language) {
                                       "比较两份轨迹、答卷或矩阵：最先不同的一步"}
                                      .in(language));
   const auto options = std::make_shared<DiffOptions>();
-  const Text kind{"a trace (text or JSON), a sheet of answers or a matrix; - is standard input",
-                  "轨迹（文本或 JSON）、答卷或矩阵；- 表示标准输入"};
+  const Text kind{
+      "a trace (text or JSON), a sheet of answers or a matrix (text, .npy, JSON lists); - is standard input",
+      "轨迹（文本或 JSON）、答卷或矩阵（文本、.npy、JSON 列表）；- 表示标准输入"};
   command->add_option("A", options->a, kind.in(language))->type_name("")->required();
   command->add_option("B", options->b, kind.in(language))->type_name("")->required();
   command
-      ->add_option("--atol", options->absolute,
-                   Text{"absolute tolerance, in place of half a unit of the last digit written",
-                        "绝对容差，代替“末位的半个单位”"}
-                       .in(language))
+      ->add_option(
+          "--atol", options->absolute,
+          Text{"absolute tolerance, in place of half a unit of the last digit written; in an .npy file "
+               "the last digit is the 12th of its largest number (f4: 6th, f2: 3rd)",
+               "绝对容差，代替“末位的半个单位”；.npy 文件以最大数的第 12 位为末位（f4 第 6 位，f2 第 3 "
+               "位）"}
+              .in(language))
       ->type_name("X");
   command->add_option("--rtol", options->relative, Text{"relative tolerance", "相对容差"}.in(language))
       ->type_name("X");

@@ -94,6 +94,8 @@ About about_of(const Problem& problem, const Diagnostics& diagnostics) {
   about.settings = problem.settings;
   about.tokens = problem.tokens;
   about.first_index = problem.first_index;
+  about.heads = problem.heads;
+  about.kv_heads = problem.kv_heads;
   about.mask_meaning = problem.mask_meaning;
   const auto v = problem.same_as.find("V");
   about.values_are_tokens = v != problem.same_as.end() && (v->second == "X" || v->second == "X_kv");
@@ -121,9 +123,19 @@ std::optional<Index> find_row(const std::string& text, const About& about) {
                                                                          : std::nullopt;
 }
 
+std::optional<Index> find_head(const std::string& text, const About& about) {
+  if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos)
+    return std::nullopt;
+  const Index head = std::stol(text) - about.first_index;
+  return head >= 0 && head < about.heads ? std::optional(head) : std::nullopt;
+}
+
 void check_steps(const std::vector<std::string>& steps, const Plan& plan, Diagnostics& diagnostics) {
   std::vector<std::string> ids;
-  for (const Node& node : plan.nodes) ids.push_back(node.id);
+  for (const Node& node : plan.nodes) {
+    ids.push_back(node.id);
+    if (!node.prefix.empty()) ids.emplace_back(node.name());  // of every head
+  }
   for (const std::string& step : steps) {
     if (std::find(ids.begin(), ids.end(), step) != ids.end()) continue;
     diagnostics.error(
@@ -200,6 +212,11 @@ void add_telling_options(CLI::App& app, SharedOptions& options, Language languag
   app.add_option("--row", options.row,
                  Text{"only this query: its label or number", "只看这个查询：标签或序号"}.in(language))
       ->type_name("R");
+  app.add_option("--head", options.head,
+                 Text{"only this head, by its number, and what all heads share",
+                      "只看这个头（按编号），以及所有头共有的步骤"}
+                     .in(language))
+      ->type_name("H");
   app.add_flag("--only-output", options.only_output, Text{"the result alone", "只输出结果"}.in(language));
   app.add_flag("--checks", options.checks,
                Text{"what must hold, checked: row sums, hull, masked zeros, the shift by the maximum",
@@ -316,21 +333,21 @@ std::optional<Worked> work_out(const SharedOptions& options, const Presentation&
 
 std::optional<Worked> work_out(const ProblemInput& input, const SharedOptions& options,
                                const Presentation& presentation, Diagnostics& diagnostics) {
-  auto problem = read_problem(input, diagnostics);
-  if (!problem) return std::nullopt;
+  auto planned = read_and_plan(input, diagnostics);
+  if (!planned) return std::nullopt;
+  auto& [problem, plan] = *planned;
 
   Worked worked;
-  worked.about = about_of(*problem, diagnostics);
+  worked.about = about_of(problem, diagnostics);
   worked.telling = {.detail = presentation.detail,
-                    .decimals = problem->decimals,
+                    .decimals = problem.decimals,
                     .language = presentation.language,
                     .steps = split_list(options.steps),
                     .row = std::nullopt,
                     .only_output = options.only_output,
                     .exact = options.exact,
                     .checks = options.checks};
-  const std::vector<Printed> printed = printed_of(*problem);
-  Plan plan = plan_of(*problem);
+  const std::vector<Printed> printed = printed_of(problem);
   check_steps(worked.telling.steps, plan, diagnostics);
   if (!options.row.empty()) {
     worked.telling.row = find_row(options.row, worked.about);
@@ -342,11 +359,19 @@ std::optional<Worked> work_out(const ProblemInput& input, const SharedOptions& o
                         say({"the queries are: {0}", "查询有：{0}"}, all));
     }
   }
+  if (!options.head.empty()) {
+    worked.telling.head = find_head(options.head, worked.about);
+    if (!worked.telling.head) {
+      diagnostics.error("", say({"--head: there is no head '{0}': the heads are {1} to {2}",
+                                 "--head：没有第 {0} 个头：头的编号从 {1} 到 {2}"},
+                                options.head, problem.first_index, problem.heads - 1 + problem.first_index));
+    }
+  }
   if (diagnostics.has_errors()) return std::nullopt;
 
   RunOptions run_options{.format = presentation.arithmetic, .plain = options.plain_doubles};
-  if (problem->round == Rounding::paper) {
-    run_options.rounds_to = problem->decimals;
+  if (problem.round == Rounding::paper) {
+    run_options.rounds_to = problem.decimals;
     if (presentation.arithmetic != nullptr) {
       diagnostics.error("", say({"--arithmetic and round = paper exclude each other",
                                  "--arithmetic 与 round = paper 不能同时使用"}));
@@ -360,7 +385,7 @@ std::optional<Worked> work_out(const ProblemInput& input, const SharedOptions& o
   worked.trace = run(std::move(plan), run_options);
   // What a text prints is never compared with the digits of a small format.
   worked.comparisons = compare(run_options.format != nullptr ? *worked.truth : worked.trace, printed);
-  worked.problem = std::move(*problem);
+  worked.problem = std::move(problem);
   return worked;
 }
 

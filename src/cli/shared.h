@@ -31,6 +31,7 @@ struct SharedOptions {
   std::map<std::string, std::string> settings;      // by key
   std::string steps;
   std::string row;
+  std::string head;
   std::string detail = "steps";
   std::string format;
   std::string output;
@@ -51,7 +52,7 @@ struct SharedOptions {
 void add_problem_options(CLI::App& app, SharedOptions& options, Language language);
 // --exact --arithmetic.
 void add_arithmetic_options(CLI::App& app, SharedOptions& options, Language language);
-// The same, --steps --row --detail --only-output --checks.
+// The same, --steps --row --head --detail --only-output --checks.
 void add_telling_options(CLI::App& app, SharedOptions& options, Language language);
 // --steps --detail, for a sheet that asks.
 void add_asking_options(CLI::App& app, SharedOptions& options, Language language);

@@ -400,8 +400,8 @@ class MatrixReader {
     if ((first >= '0' && first <= '9') || first == '-' || first == '+' || first == '.') return true;
     NumberError ignored;
     const std::optional<Number> number = parse_number(text, ignored);
-    if (number) return is_legal(*number);
-    return text == "nan" || text == "NaN" || text == "e" || text == "pi" || text.starts_with("sqrt");
+    if (number) return is_legal(*number) || number->kind == Number::Kind::nan;
+    return text == "e" || text == "pi" || text.starts_with("sqrt");
   }
 
   // Longer than any number or label; not even folded.
@@ -417,6 +417,8 @@ class MatrixReader {
         return rules_.symbols;
       case Number::Kind::blank:
         return rules_.blanks;
+      case Number::Kind::nan:
+        return rules_.nan;
     }
     return false;
   }
@@ -582,6 +584,7 @@ class MatrixReader {
         fault.message = say({"'_' is not a number", "“_”不是数字"});
         fault.hint = say({"a cell is left blank only on an answer sheet", "只有答题纸上才能留空"});
         break;
+      case Number::Kind::nan:
       case Number::Kind::finite:
         break;
     }

@@ -22,6 +22,7 @@ struct CellRules {
   bool symbols = false;   // v0, in V
   bool infinity = false;  // in scores, masks and biases
   bool blanks = false;    // "_", on answer sheets
+  bool nan = false;       // there too: programs print it
 };
 
 struct MatrixText {

@@ -9,11 +9,10 @@
 #include <utility>
 
 #include "base/display_width.h"
+#include "input/npy.h"
 
 namespace qkv {
 namespace {
-
-constexpr std::size_t kLargestFile = std::size_t{64} << 20;
 
 Said too_large() { return say({"larger than 64 MiB, the most qkv reads", "超过 64 MiB，qkv 读取的上限"}); }
 
@@ -51,6 +50,15 @@ SourcePtr source_from_text(std::string name, std::string text, Diagnostics& diag
     return nullptr;
   };
   if (text.size() > kLargestFile) return refuse(too_large());
+  if (is_npy(text)) {
+    auto array = npy_as_text(name, text, diagnostics);
+    if (!array) return nullptr;
+    return std::make_shared<Source>(Source{std::move(name), std::move(array->text), array->digits});
+  }
+  if (text.starts_with("PK\x03\x04")) {
+    return refuse(say({"this is a zip archive, as .npz is", "这是 zip 压缩包（.npz 也是）"}),
+                  say({"save the matrix alone with numpy.save", "请用 numpy.save 单独保存这个矩阵"}));
+  }
   if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
   if (text.empty()) return refuse(say({"the file is empty", "文件是空的"}));
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {

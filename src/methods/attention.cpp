@@ -1,4 +1,4 @@
-// Scaled dot-product attention of one head, line by line, as the textbook has it:
+// Scaled dot-product attention, line by line, as the textbook has it:
 //
 //   Q = X·W_Q   K = X·W_K   V = X·W_V
 //   scores  = Q·Kᵀ
@@ -9,6 +9,9 @@
 //
 // The calculation may be entered at any of these lines.  A line that the problem does not
 // have is absent: no mask, no `M` and no `masked`.
+//
+// With several heads Q, K and V are cut into heads, the lines from scores to output run once a
+// head, under the prefix h1. h2. …, and the outputs are joined side by side before W_O.
 
 #include <algorithm>
 #include <limits>
@@ -20,6 +23,8 @@
 
 namespace qkv {
 namespace {
+
+constexpr long kSinusoidBase = 10000;  // Vaswani et al. 2017, section 3.5
 
 struct ProjectionOps {
   const Op& plain;
@@ -76,19 +81,35 @@ class Attention {
   explicit Attention(const Problem& problem) : problem_(problem) { visible_.allowed = problem.allowed; }
 
   Plan plan() {
+    Head head;
     if (problem_.entry == Entry::x || problem_.entry == Entry::qkv) {
-      queries();
-      keys();
+      head.q = queries();
+      head.k = keys();
       values();
     }
-    const NodeId weights = problem_.entry == Entry::weights ? given_table("weights", ops::given_weights, true)
-                                                            : softmax(scores());
-    const NodeId v = values();
-    output(weights, v);
+    if (problem_.heads > 1) {
+      several_heads();
+    } else {
+      if (problem_.entry == Entry::x || problem_.entry == Entry::qkv) {
+        head.q = rotated_queries(head.q);
+        head.k = after_past("K", rotated_keys(head.k), 0, 1);
+        head.v = after_past("V", values(), 0, 1);
+      }
+      const NodeId weights = weights_of(head);
+      project_output(read(weights, head.v ? *head.v : values()), "Y");
+    }
     return builder_.take();
   }
 
  private:
+  // What one head looks for, and in what.
+  struct Head {
+    std::size_t index = 0;
+    NodeId q = 0;
+    NodeId k = 0;
+    std::optional<NodeId> v = std::nullopt;  // of a table of scores it is given later
+  };
+
   // ---- Q, K, V ----
 
   NodeId given_matrix(const std::string& name, const Op& op, const std::vector<std::string>& rows) {
@@ -96,17 +117,64 @@ class Attention {
     return builder_.given(name, op, given.shape(), given.cells, {.rows = rows});
   }
 
-  NodeId parameter(const std::string& name) {
-    const Given& given = problem_[name];
-    const bool is_cut_out = problem_.has("W_QKV") && (name == "W_Q" || name == "W_K" || name == "W_V");
-    return builder_.given(name, is_cut_out ? ops::fused_part : ops::parameter, given.shape(), given.cells,
-                          {.role = Role::given});
+  // What all heads share is made once, whoever needs it first.
+  template <class Make>
+  NodeId shared(const std::string& name, Make make) {
+    if (const auto made = find(name)) return *made;
+    const std::string prefix = builder_.prefix();
+    builder_.name_under("");
+    const NodeId made = make();
+    builder_.name_under(prefix);
+    return made_[name] = made;
   }
 
-  // X or X_kv, added to the plan where it is first needed.
+  NodeId parameter(const std::string& name) {
+    return shared(name, [&] {
+      const Given& given = problem_[name];
+      const bool is_cut_out = problem_.has("W_QKV") && (name == "W_Q" || name == "W_K" || name == "W_V");
+      return builder_.given(name, is_cut_out ? ops::fused_part : ops::parameter, given.shape(), given.cells,
+                            {.role = Role::given});
+    });
+  }
+
+  // X or X_kv with its positions, added to the plan where it is first needed.
   NodeId tokens_matrix(const std::string& name) {
     if (const auto found = find(name)) return *found;
-    return given_matrix(name, ops::given_tokens, name == "X" ? problem_.tokens : problem_.kv_tokens);
+    const bool is_x = name == "X";
+    const NodeId x = given_matrix(name, ops::given_tokens, is_x ? problem_.tokens : new_keys());
+    const NodeTraits traits{.rows = builder_[x].rows};
+    if (is_x && problem_.has("P")) {
+      const Given& given = problem_["P"];
+      const NodeId p = builder_.given("P", ops::learned_positions, given.shape(), given.cells,
+                                      {.role = Role::given, .rows = traits.rows});
+      return builder_.step("X.positioned", ops::add_positions, {x, p}, {}, traits);
+    }
+    if (!problem_.adds_sinusoids) return x;
+    const Index width = builder_[x].shape.cols;
+    NodeTraits table{.role = Role::given, .rows = traits.rows};
+    const Params params{.numbers = {whole_number(kSinusoidBase), whole_number(width)}};
+    const NodeId angles =
+        angles_of(name + ".", is_x ? problem_.positions : problem_.kv_positions, params, table);
+    const NodeId p = builder_.step(name + ".P", ops::sinusoids, {angles}, params, table);
+    return builder_.step(name + ".positioned", ops::add_positions, {x, p}, {}, traits);
+  }
+
+  // The labels of the keys that are not cached.
+  std::vector<std::string> new_keys() const {
+    const std::vector<std::string>& all = problem_.kv_tokens;
+    const Index cached = problem_.has("past_K") ? problem_["past_K"].rows : 0;
+    return {all.begin() + cached, all.end()};
+  }
+
+  NodeId angles_of(const std::string& name, const std::vector<long>& positions, const Params& params,
+                   NodeTraits traits) {
+    std::vector<Number> places;
+    for (const long position : positions) places.push_back(whole_number(position));
+    traits.role = Role::given;
+    const Shape column{static_cast<Index>(places.size()), 1};
+    const NodeId place =
+        builder_.given(name + "positions", ops::positions, column, std::move(places), traits);
+    return builder_.step(name + "angles", ops::turning_angles, {place}, params, traits);
   }
 
   std::optional<NodeId> find(const std::string& name) const {
@@ -158,7 +226,7 @@ class Attention {
                         {ops::project_q, ops::project_q_biased, ops::linear_q, ops::linear_q_biased}});
   }
   NodeId keys() {
-    return role_matrix("K", keys_come_from(), problem_.kv_tokens,
+    return role_matrix("K", keys_come_from(), new_keys(),
                        {ops::given_k,
                         ops::same_k,
                         {ops::project_k, ops::project_k_biased, ops::linear_k, ops::linear_k_biased}});
@@ -167,7 +235,7 @@ class Attention {
   NodeId values() {
     if (const auto made = find("V")) return *made;
     if (problem_.same_as.contains("V") || !problem_.has("V")) {
-      return role_matrix("V", keys_come_from(), problem_.kv_tokens,
+      return role_matrix("V", keys_come_from(), new_keys(),
                          {ops::given_v,
                           ops::same_v,
                           {ops::project_v, ops::project_v_biased, ops::linear_v, ops::linear_v_biased}});
@@ -177,7 +245,51 @@ class Attention {
     const Index width = v.basis.empty() ? 1 : static_cast<Index>(v.basis.size());
     return made_["V"] =
                builder_.given("V", ops::given_v, {given.rows, given.cols * width}, std::move(v.values),
-                              {.rows = problem_.kv_tokens, .basis = std::move(v.basis)});
+                              {.rows = new_keys(), .basis = std::move(v.basis)});
+  }
+
+  // ---- positions and the cache ----
+
+  // Queries and keys turned by where they stand.
+  NodeId rotated_queries(NodeId q) {
+    if (problem_.rope.pairs == Rope::Pairs::none) return q;
+    return rotated("Q", q, are_equally_placed() ? "" : "Q.", problem_.positions,
+                   is_interleaved() ? ops::rotate_interleaved_q : ops::rotate_half_q);
+  }
+  NodeId rotated_keys(NodeId k) {
+    if (problem_.rope.pairs == Rope::Pairs::none) return k;
+    return rotated("K", k, are_equally_placed() ? "" : "K.", problem_.kv_positions,
+                   is_interleaved() ? ops::rotate_interleaved_k : ops::rotate_half_k);
+  }
+
+  bool is_interleaved() const { return problem_.rope.pairs == Rope::Pairs::interleaved; }
+  bool are_equally_placed() const { return problem_.positions == problem_.kv_positions; }
+
+  NodeId rotated(const std::string& name, NodeId x, const std::string& table,
+                 const std::vector<long>& positions, const Op& op) {
+    const NodeId angles = shared(table + "angles", [&] {
+      return angles_of(table, positions, {.numbers = {problem_.rope.base, whole_number(problem_.rope.dims)}},
+                       {.rows = builder_[x].rows});
+    });
+    return builder_.step(name + ".rotated", op, {x, angles}, {}, {.rows = builder_[x].rows});
+  }
+
+  // The cached rows above the new ones, of one head of `heads`.  Cached keys are rotated already.
+  NodeId after_past(const std::string& name, NodeId fresh, Index head, Index heads) {
+    const std::string past_name = "past_" + name;
+    if (!problem_.has(past_name)) return fresh;
+    const bool are_keys = name == "K";
+    const std::vector<std::string> rows(problem_.kv_tokens.begin(),
+                                        problem_.kv_tokens.begin() + problem_[past_name].rows);
+    NodeId past = shared(past_name, [&] {
+      const Given& given = problem_[past_name];
+      return builder_.given(past_name, are_keys ? ops::past_keys : ops::past_values, given.shape(),
+                            given.cells, {.role = Role::given, .rows = rows});
+    });
+    if (heads > 1)
+      past = part_of(past_name, past, are_keys ? ops::head_k : ops::head_v, head, heads, Role::given);
+    return builder_.step(name + ".cache", are_keys ? ops::append_keys : ops::append_values, {past, fresh}, {},
+                         {.rows = problem_.kv_tokens, .basis = builder_[fresh].basis});
   }
 
   // ---- scores … masked ----
@@ -193,17 +305,17 @@ class Attention {
     return builder_.given(name, op, given.shape(), given.cells, std::move(traits));
   }
 
-  NodeId scores() {
+  NodeId scores(const Head& head) {
     note_given_infinities();
     switch (problem_.entry) {
       case Entry::masked:
         return tempered(given_table("masked", ops::given_masked));
       case Entry::scaled:
-        return tempered(masked(capped(given_table("scaled", ops::given_scaled))));
+        return tempered(masked(head, capped(given_table("scaled", ops::given_scaled))));
       case Entry::scores:
-        return tempered(masked(capped(scaled(given_table("scores", ops::given_scores)))));
+        return tempered(masked(head, capped(scaled(given_table("scores", ops::given_scores)))));
       default:
-        return tempered(masked(capped(scaled(raw_scores()))));
+        return tempered(masked(head, capped(scaled(raw_scores(head)))));
     }
   }
 
@@ -222,9 +334,9 @@ class Attention {
     if (!open.all()) open_in_table_ = std::make_shared<const Mask>(std::move(open));
   }
 
-  NodeId raw_scores() {
-    const NodeId q = queries();
-    const NodeId k = keys();
+  NodeId raw_scores(const Head& head) {
+    const NodeId q = head.q;
+    const NodeId k = head.k;
     NodeTraits traits = queries_by_keys();
     switch (problem_.score) {
       case ScoreKind::dot: {
@@ -275,30 +387,34 @@ class Attention {
                          {.numbers = {*problem_.softcap}, .allowed = open_in_table_}, queries_by_keys());
   }
 
-  NodeId masked(NodeId scores) {
+  NodeId masked(const Head& head, NodeId scores) {
     std::vector<NodeId> terms{scores};
-    const bool has_bias = problem_.has("bias") || problem_.alibi.has_value();
-    if (has_bias) terms.push_back(bias());
-    if (problem_.mask) terms.push_back(mask_matrix());
+    const bool has_bias = problem_.has("bias") || !problem_.slopes.empty();
+    if (has_bias) terms.push_back(bias(head));
+    if (problem_.mask) terms.push_back(shared("M", [&] { return mask_matrix(); }));
     if (terms.size() == 1) return scores;
     const Op& op = !has_bias ? ops::add_mask : (problem_.mask ? ops::add_bias_and_mask : ops::add_bias);
     return builder_.step("masked", op, std::move(terms), visible_, queries_by_keys());
   }
 
-  NodeId bias() {
-    if (!problem_.alibi) {
-      return builder_.given("bias", ops::given_bias, problem_["bias"].shape(), problem_["bias"].cells,
-                            queries_by_keys());
+  NodeId bias(const Head& head) {
+    if (problem_.slopes.empty()) {
+      return shared("bias", [&] {
+        return builder_.given("bias", ops::given_bias, problem_["bias"].shape(), problem_["bias"].cells,
+                              queries_by_keys());
+      });
     }
     const Params params{
-        .numbers = {*problem_.alibi},
+        .numbers = {problem_.slopes[head.index]},
         .align = problem_.align,
         .shape = {static_cast<Index>(problem_.tokens.size()), static_cast<Index>(problem_.kv_tokens.size())}};
     if (!problem_.has("bias")) return builder_.step("bias", ops::alibi, {}, params, queries_by_keys());
     NodeTraits traits = queries_by_keys();
     traits.role = Role::given;
-    const NodeId given = builder_.given("[bias]", ops::parameter, problem_["bias"].shape(),
-                                        problem_["bias"].cells, std::move(traits));
+    const NodeId given = shared("[bias]", [&] {
+      return builder_.given("[bias]", ops::parameter, problem_["bias"].shape(), problem_["bias"].cells,
+                            std::move(traits));
+    });
     return builder_.step("bias", ops::alibi_and_bias, {given}, params, queries_by_keys());
   }
 
@@ -322,12 +438,17 @@ class Attention {
 
   // ---- softmax and read ----
 
-  NodeId softmax(NodeId scores) {
+  NodeId weights_of(const Head& head) {
+    if (problem_.entry == Entry::weights) return given_table("weights", ops::given_weights, true);
+    return softmax(head, scores(head));
+  }
+
+  NodeId softmax(const Head& head, NodeId scores) {
     Params params = visible_;
     params.empty_row_is_nan = problem_.empty_row == EmptyRow::nan;
-    const bool has_sink = problem_.sink_logit.has_value();
+    const bool has_sink = !problem_.sink_logits.empty();
     Params with_sink = params;
-    if (has_sink) with_sink.numbers.push_back(*problem_.sink_logit);
+    if (has_sink) with_sink.numbers.push_back(problem_.sink_logits[head.index]);
     const NodeTraits table = queries_by_keys(Level::full);
     const NodeTraits column{.level = Level::full, .rows = problem_.tokens};
 
@@ -353,11 +474,11 @@ class Attention {
     return result;
   }
 
-  void output(NodeId weights, NodeId v) {
+  NodeId read(NodeId weights, NodeId v) {
     Params params = visible_;
     params.empty_row_is_nan = problem_.empty_row == EmptyRow::nan;
     const std::vector<std::string> basis = builder_[v].basis;
-    NodeTraits traits{.rows = problem_.tokens, .basis = basis};
+    const NodeTraits traits{.rows = problem_.tokens, .basis = basis};
     const bool is_hard = problem_.read == ReadKind::hard;
     const NodeId read =
         builder_.step("output", is_hard ? ops::hard_read : ops::weighted_sum, {weights, v}, params, traits);
@@ -366,17 +487,114 @@ class Attention {
       beside.role = Role::aside;
       builder_.step("soft.output", ops::soft_read_beside, {weights, v}, params, std::move(beside));
     }
-    if (!problem_.has("W_O")) return;
-    const Params symbols{.basis = basis.empty() ? 1 : static_cast<Index>(basis.size())};
-    project("Y", read, "W_O", "b_O", symbols, traits,
-            {ops::project_output, ops::project_output_biased, ops::linear_output, ops::linear_output_biased});
+    return read;
+  }
+
+  // The last line, where the problem has it; else what was read.
+  NodeId project_output(NodeId read, const std::string& name, Role role = Role::step) {
+    if (!problem_.has("W_O")) return read;
+    const std::vector<std::string> basis = builder_[read].basis;
+    return project(
+        name, read, "W_O", "b_O", symbols_in(read), {.role = role, .rows = problem_.tokens, .basis = basis},
+        {ops::project_output, ops::project_output_biased, ops::linear_output, ops::linear_output_biased});
+  }
+
+  // ---- several heads ----
+
+  Params symbols_in(NodeId matrix) const {
+    const std::vector<std::string>& basis = builder_[matrix].basis;
+    return {.basis = basis.empty() ? 1 : static_cast<Index>(basis.size())};
+  }
+
+  // Part `index` of `count` equal parts of the columns.
+  NodeId part_of(const std::string& name, NodeId wide, const Op& op, Index index, Index count,
+                 Role role = Role::step) {
+    const Node& node = builder_[wide];
+    const Index width = node.shown_cols() / count;
+    Params params = symbols_in(wide);
+    params.numbers = {whole_number(index * width + 1), whole_number((index + 1) * width)};
+    return builder_.step(name, op, {wide}, std::move(params),
+                         {.role = role, .rows = node.rows, .basis = node.basis});
+  }
+
+  void several_heads() {
+    const Index group = problem_.heads / problem_.kv_heads;
+    if (group > 1) kv_map();
+    std::vector<NodeId> outputs;  // as they are joined
+    std::vector<NodeId> all;      // with the dropped ones
+    NodeId k = 0;
+    NodeId v = 0;
+    for (Index h = 0; h < problem_.heads; ++h) {
+      const std::string prefix = "h" + std::to_string(h + 1) + ".";
+      builder_.name_under(prefix);
+      Head head{.index = static_cast<std::size_t>(h)};
+      head.q = part_of("Q", queries(), ops::head_q, h, problem_.heads);
+      builder_.step("Q.view", ops::head_view, {queries()},
+                    {.numbers = {whole_number(h + 1), whole_number(problem_.heads)}},
+                    {.level = Level::full, .role = Role::aside});
+      if (h % group == 0) {
+        // Shared keys belong to their group, not to its first head.
+        if (group > 1) builder_.name_under("g" + std::to_string(h / group + 1) + ".");
+        const Index g = h / group;
+        k = part_of("K", keys(), ops::head_k, g, problem_.kv_heads);
+        v = part_of("V", values(), ops::head_v, g, problem_.kv_heads);
+        k = after_past("K", rotated_keys(k), g, problem_.kv_heads);
+        v = after_past("V", v, g, problem_.kv_heads);
+        builder_.name_under(prefix);
+      }
+      head.q = rotated_queries(head.q);
+      head.k = k;
+      const NodeId output = read(weights_of(head), v);
+      all.push_back(output);
+      outputs.push_back(is_dropped(head)
+                            ? builder_.step("dropped", ops::drop_head, {output}, {},
+                                            {.rows = problem_.tokens, .basis = builder_[v].basis})
+                            : output);
+    }
+    builder_.name_under("");
+    join_heads(outputs, all);
+  }
+
+  bool is_dropped(const Head& head) const {
+    return !problem_.is_dropped.empty() && problem_.is_dropped[head.index];
+  }
+
+  void kv_map() {
+    std::vector<Number> map;
+    std::vector<std::string> heads;
+    for (Index h = 0; h < problem_.heads; ++h) {
+      map.push_back(whole_number(h / (problem_.heads / problem_.kv_heads) + 1));
+      heads.push_back("h" + std::to_string(h + 1));
+    }
+    builder_.given("kv_map", ops::kv_map, {1, problem_.heads}, std::move(map),
+                   {.role = Role::given, .cols = std::move(heads)});
+  }
+
+  void join_heads(const std::vector<NodeId>& outputs, const std::vector<NodeId>& all) {
+    const NodeTraits traits{.rows = problem_.tokens, .basis = builder_[outputs[0]].basis};
+    NodeTraits beside = traits;
+    beside.role = Role::aside;
+    const NodeId concat = builder_.step("concat", ops::concat, outputs, {}, traits);
+    NodeTraits unlabelled = beside;
+    unlabelled.level = Level::full;
+    unlabelled.rows.clear();
+    builder_.step("concat.view", ops::concat_view, outputs, symbols_in(outputs[0]), std::move(unlabelled));
+    const NodeId y = project_output(concat, "Y");
+    if (outputs == all) return;
+    builder_.name_under("whole.");
+    NodeId whole = builder_.step("concat", ops::concat, all, {}, beside);
+    whole = project_output(whole, "Y", Role::aside);
+    builder_.name_under("");
+    if (builder_[y].is_symbolic()) return;
+    builder_.step("distance", ops::row_distance, {y, whole}, {},
+                  {.role = Role::aside, .rows = problem_.tokens});
   }
 
   const Problem& problem_;
   Builder builder_;
   std::shared_ptr<const Mask> open_in_table_;  // null: no −∞ in a given table of scores
   Params visible_;                             // which keys each query may look at
-  std::map<std::string, NodeId> made_;         // matrices that already stand in the plan
+  std::map<std::string, NodeId> made_;  // matrices that already stand in the plan, of all heads together
 };
 
 }  // namespace

@@ -326,4 +326,66 @@ MatrixOf<T> normalise_rows(const MatrixOf<T>& e, const MatrixOf<T>& sum, const P
   return result;
 }
 
+// ---- Several heads -----------------------------------------------------------------------
+
+// What a head would hold if x [n, h·d], read as one long list, were cut into h matrices [n, d].
+template <class T>
+MatrixOf<T> cut_flat(const MatrixOf<T>& x, Index head, Index heads) {
+  const Index d = x.cols() / heads;
+  MatrixOf<T> result(x.rows(), d);
+  for (Index k = 0; k < result.size(); ++k) {
+    const Index flat = head * result.size() + k;
+    result(k / d, k % d) = x(flat / x.cols(), flat % x.cols());
+  }
+  return result;
+}
+
+// Matrices of equally many rows, side by side.
+template <class T>
+MatrixOf<T> join_columns(const InputsOf<MatrixOf<T>>& parts) {
+  Index width = 0;
+  for (const MatrixOf<T>& part : parts) width += part.cols();
+  MatrixOf<T> result(parts[0].get().rows(), width);
+  Index at = 0;
+  for (const MatrixOf<T>& part : parts) {
+    result.middleCols(at, part.cols()) = part;
+    at += part.cols();
+  }
+  return result;
+}
+
+// The same numbers as one long list, part after part, cut into rows of the joined width.
+template <class T>
+MatrixOf<T> join_flat(const InputsOf<MatrixOf<T>>& parts, Index basis) {
+  MatrixOf<T> result = join_columns<T>(parts);
+  const MatrixOf<T>& first = parts[0];
+  const Index d = first.cols() / basis;
+  const Index width = result.cols() / basis;
+  for (Index i = 0; i < result.rows(); ++i) {
+    for (Index j = 0; j < width; ++j) {
+      const Index flat = i * width + j;
+      const MatrixOf<T>& part = parts[static_cast<std::size_t>(flat / (first.rows() * d))];
+      const Index within = flat % (first.rows() * d);
+      for (Index b = 0; b < basis; ++b) result(i, j * basis + b) = part(within / d, within % d * basis + b);
+    }
+  }
+  return result;
+}
+
+// ‖a_i − b_i‖ of each row: a, b [n, d] → [n, 1].
+template <class T>
+MatrixOf<T> row_distance(const MatrixOf<T>& a, const MatrixOf<T>& b) {
+  using std::sqrt;
+  MatrixOf<T> result(a.rows(), 1);
+  for (Index i = 0; i < a.rows(); ++i) {
+    T sum(0);
+    for (Index j = 0; j < a.cols(); ++j) {
+      const T apart = a(i, j) - b(i, j);
+      sum += apart * apart;
+    }
+    result(i, 0) = sqrt(sum);
+  }
+  return result;
+}
+
 }  // namespace qkv::kernels

@@ -47,6 +47,24 @@ extern const Op softmax, softmax_sink;
 // What the formula says before the maximum is subtracted, for comparison.
 extern const Op naive_exponential, naive_sum, naive_sum_sink;
 
+// Several heads (ops/heads.cpp).
+extern const Op head_q, head_k, head_v;  // numbers: first and last column, counted from 1
+extern const Op head_view;               // numbers: head, counted from 1, and how many there are
+extern const Op kv_map;                  // for each head the KV head it reads, counted from 1
+extern const Op drop_head;
+extern const Op concat, concat_view;  // any number of inputs
+extern const Op row_distance;
+
+// Positions (ops/positions.cpp).
+extern const Op positions;
+extern const Op turning_angles;                // numbers: base, columns that turn
+extern const Op rotate_half_q, rotate_half_k;  // x, angles
+extern const Op rotate_interleaved_q, rotate_interleaved_k;
+extern const Op sinusoids;  // angles; numbers: base, width
+extern const Op learned_positions, add_positions;
+extern const Op past_keys, past_values;      // of the cache
+extern const Op append_keys, append_values;  // cached rows, new rows
+
 // Every op, for tests and tables.
 std::span<const Op* const> all();
 

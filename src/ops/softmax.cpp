@@ -223,40 +223,4 @@ const Op naive_exponential = exponential_op(
 const Op naive_sum = sum_op("naive_sum", kNaiveSum, kNaiveSumWhy, R"(\sum_j #1)");
 const Op naive_sum_sink = sum_op("naive_sum_sink", kNaiveSum, kNaiveSumWhy, R"(\sum_j #1 + e^{@1})");
 
-std::span<const Op* const> all() {
-  static constexpr auto kAll = std::to_array<const Op*>({
-      &given_tokens,     &given_q,
-      &given_k,          &given_v,
-      &given_scores,     &given_scaled,
-      &given_masked,     &given_weights,
-      &parameter,        &fused_part,
-      &same_q,           &same_k,
-      &same_v,           &mask_matrix,
-      &project_q,        &project_k,
-      &project_v,        &project_output,
-      &project_q_biased, &project_k_biased,
-      &project_v_biased, &project_output_biased,
-      &linear_q,         &linear_k,
-      &linear_v,         &linear_output,
-      &linear_q_biased,  &linear_k_biased,
-      &linear_v_biased,  &linear_output_biased,
-      &dot_rows,         &general_scores,
-      &additive_scores,  &additive_scores_biased,
-      &concat_scores,    &weighted_sum,
-      &hard_read,        &soft_read_beside,
-      &scale_by_root,    &scale_by_factor,
-      &soft_cap,         &temper,
-      &given_bias,       &alibi,
-      &alibi_and_bias,   &add_mask,
-      &add_bias,         &add_bias_and_mask,
-      &row_max,          &row_max_sink,
-      &shift_by_max,     &exponential,
-      &row_sum,          &row_sum_sink,
-      &normalise,        &softmax,
-      &softmax_sink,     &naive_exponential,
-      &naive_sum,        &naive_sum_sink,
-  });
-  return kAll;
-}
-
 }  // namespace qkv::ops

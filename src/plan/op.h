@@ -65,6 +65,7 @@ enum class Reads : unsigned char {
   row_of_column,  // the row that has the number of the column: the key of a score
   column,         // the same column: a component of the values
 };
+// Inputs that an op tells apart; any further ones are read like the last of these.
 inline constexpr std::size_t kMostInputs = 6;
 
 // How one cell comes about: its formula with cells of the inputs in place of symbols.
@@ -92,14 +93,14 @@ struct Op {
   Text title;
   Text why;  // one sentence: why this step exists
   // A small subset of TeX: \frac \sqrt \cdot \max \sum \tanh ^ _ { }.  #1 #2 … stand for the
-  // inputs, @1 @2 … for params.numbers.
+  // inputs, #* for all of them with commas between, @1 @2 … for params.numbers.
   std::string_view formula;
   Kernel kernel;  // empty for inputs
   Shape (*shape)(std::span<const Shape> inputs, const Params&);
   Expression (*cell)(const CellQuestion&);
   // Made of + − · / and roots alone, so that its exact values are cheap to have.
   bool is_algebraic = true;
-  // One an input; lets one cell or row be computed without the others.
+  // One an input, see kMostInputs; lets one cell or row be computed without the others.
   std::array<Reads, kMostInputs> reads = {};
   // How many products one cell adds up; null: none.
   Index (*terms)(std::span<const Shape> inputs) = nullptr;

@@ -11,6 +11,15 @@ std::optional<NodeId> Plan::find(std::string_view id) const {
   return std::nullopt;
 }
 
+std::optional<NodeId> Plan::find_beside(const Node& node, std::string_view name) const {
+  std::string prefix = node.prefix;
+  while (true) {
+    if (const auto found = find(prefix + std::string(name)); found || prefix.empty()) return found;
+    const std::size_t point = prefix.find_last_of('.', prefix.size() - 2);
+    prefix.resize(point == std::string::npos ? 0 : point + 1);
+  }
+}
+
 NodeId Plan::last_step() const {
   NodeId last = nodes.size();
   while (last > 0 && nodes[last - 1].role != Role::step) --last;
@@ -18,11 +27,10 @@ NodeId Plan::last_step() const {
   return last - 1;
 }
 
-namespace {
-
-Node node_of(std::string id, const Op& op, NodeTraits traits) {
+Node Builder::node_of(const std::string& name, const Op& op, NodeTraits traits) const {
   Node node;
-  node.id = std::move(id);
+  node.id = prefix_ + name;
+  node.prefix = prefix_;
   node.op = &op;
   node.level = traits.level;
   node.role = traits.role;
@@ -34,21 +42,19 @@ Node node_of(std::string id, const Op& op, NodeTraits traits) {
   return node;
 }
 
-}  // namespace
-
-NodeId Builder::given(std::string id, const Op& op, Shape shape, std::vector<Number> values,
+NodeId Builder::given(const std::string& name, const Op& op, Shape shape, std::vector<Number> values,
                       NodeTraits traits) {
   assert(values.size() == static_cast<std::size_t>(shape.rows * shape.cols));
-  Node node = node_of(std::move(id), op, std::move(traits));
+  Node node = node_of(name, op, std::move(traits));
   node.shape = shape;
   node.given = std::move(values);
   plan_.nodes.push_back(std::move(node));
   return plan_.nodes.size() - 1;
 }
 
-NodeId Builder::step(std::string id, const Op& op, std::vector<NodeId> inputs, Params params,
+NodeId Builder::step(const std::string& name, const Op& op, std::vector<NodeId> inputs, Params params,
                      NodeTraits traits) {
-  Node node = node_of(std::move(id), op, std::move(traits));
+  Node node = node_of(name, op, std::move(traits));
   std::vector<Shape> shapes;
   for (const NodeId input : inputs) shapes.push_back(plan_.nodes[input].shape);
   node.shape = op.shape(shapes, params);

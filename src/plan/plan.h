@@ -35,7 +35,8 @@ enum class Role {
 };
 
 struct Node {
-  std::string id;  // "scores"; public, as in the JSON schema
+  std::string id;      // "scores", "h1.scores"; public, as in the JSON schema
+  std::string prefix;  // its part that says where: "", "h1.", "L2.h1."
   const Op* op = nullptr;
   std::vector<NodeId> inputs;  // all earlier
   Params params;
@@ -63,6 +64,8 @@ struct Node {
     return basis.empty() ? shape.cols : shape.cols / static_cast<Index>(basis.size());
   }
   bool is_symbolic() const { return !basis.empty(); }
+  // Its part that says what: "scores".
+  std::string_view name() const { return std::string_view(id).substr(prefix.size()); }
 };
 
 // Whether the mask closes this cell of a table of queries by keys.
@@ -73,6 +76,8 @@ inline bool is_closed(const Node& node, Index row, Index col) {
 struct Plan {
   std::vector<Node> nodes;
   std::optional<NodeId> find(std::string_view id) const;
+  // The step of that name that belongs to the same head, layer or pass, else to what these are part of.
+  std::optional<NodeId> find_beside(const Node& node, std::string_view name) const;
   const Node& operator[](NodeId id) const { return nodes[id]; }
   NodeId last_step() const;  // the result: Y, else output, …
 };
@@ -90,18 +95,28 @@ struct NodeTraits {
 
 class Builder {
  public:
+  // The prefix of all nodes that are added from now on.
+  void name_under(std::string prefix) { prefix_ = std::move(prefix); }
+  const std::string& prefix() const { return prefix_; }
+
   // A matrix that is given.  `values` row by row, shape.rows * shape.cols of them.
-  NodeId given(std::string id, const Op& op, Shape shape, std::vector<Number> values, NodeTraits traits);
+  NodeId given(const std::string& name, const Op& op, Shape shape, std::vector<Number> values,
+               NodeTraits traits);
   // A step computed from earlier ones.  Its shape follows from the op's rule.
-  NodeId step(std::string id, const Op& op, std::vector<NodeId> inputs, Params params, NodeTraits traits);
+  NodeId step(const std::string& name, const Op& op, std::vector<NodeId> inputs, Params params,
+              NodeTraits traits);
 
   void tell_briefly(NodeId id, Brief brief) { plan_.nodes[id].brief = std::move(brief); }
 
   const Node& operator[](NodeId id) const { return plan_.nodes[id]; }
+  const Plan& plan() const { return plan_; }
   Plan take() { return std::move(plan_); }
 
  private:
+  Node node_of(const std::string& name, const Op& op, NodeTraits traits) const;
+
   Plan plan_;
+  std::string prefix_;
 };
 
 }  // namespace qkv

@@ -15,6 +15,8 @@ namespace {
 // What a worksheet itself writes on top.
 constexpr std::array<std::string_view, 3> kHarmlessKeys{"title", "source", "decimals"};
 
+constexpr CellRules kCells{.infinity = true, .blanks = true, .nan = true};
+
 bool has_sections(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -45,7 +47,7 @@ AnswerFile read_answers(const SourcePtr& source, Diagnostics& diagnostics) {
   if (!has_sections(source->text)) {
     const Span whole{0, source->text.size()};
     const MatrixPlace place{source, whole, {0, 0}, say({"the matrix", "这个矩阵"}), Within::matrix_file};
-    if (auto text = read_matrix(place, {.infinity = true, .blanks = true}, diagnostics))
+    if (auto text = read_matrix(place, kCells, diagnostics))
       file.answers.push_back(answer_of("", std::move(*text), source, {0, 0}));
     return file;
   }
@@ -68,7 +70,7 @@ AnswerFile read_answers(const SourcePtr& source, Diagnostics& diagnostics) {
     }
     const MatrixPlace place{source, section.body, section.header,
                             say({"[{0}]", "[{0}]"}, quotable(section.name)), Within::section};
-    auto text = read_matrix(place, {.infinity = true, .blanks = true}, diagnostics);
+    auto text = read_matrix(place, kCells, diagnostics);
     if (!text) continue;
     file.answers.push_back(answer_of(section.name, std::move(*text), source, section.header));
   }

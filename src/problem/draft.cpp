@@ -17,16 +17,10 @@ namespace {
 
 constexpr std::string_view kExpect = "expect.";
 
-// "h1.weights" and "L2.W_Q": the name behind a prefix of one letter and a number.
+// "L2.W_Q": the name behind a prefix, where there is one.
 std::optional<std::string_view> behind_prefix(std::string_view name) {
-  const std::size_t point = name.find('.');
-  if (point == std::string_view::npos || point < 2 ||
-      std::string_view("Lhgtb").find(name[0]) == std::string_view::npos) {
-    return std::nullopt;
-  }
-  const std::string_view number = name.substr(1, point - 1);
-  if (number.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
-  return name.substr(point + 1);
+  const std::string_view inner = behind_prefixes(name);
+  return inner.size() < name.size() ? std::optional(inner) : std::nullopt;
 }
 
 class DraftReader {
@@ -65,14 +59,12 @@ class DraftReader {
       if (!key) {
         unknown_setting(setting.key, place);
       } else if (!is_overridden(key->name)) {
-        const std::string& text = outline.source->text;
-        read_setting(
-            {key,
-             text.substr(setting.value.begin, setting.value.end - setting.value.begin),
-             text.substr(setting.whole_value.begin, setting.whole_value.end - setting.whole_value.begin),
-             place,
-             {outline.source, setting.value, {}}},
-            draft_.settings, diagnostics_);
+        const Span value = key->is_free_text ? setting.whole_value : setting.value;
+        read_setting({key,
+                      outline.source->text.substr(value.begin, value.end - value.begin),
+                      place,
+                      {outline.source, value, {}}},
+                     draft_.settings, diagnostics_);
       }
     }
     for (const auto& [name, value] : input_.settings) {
@@ -81,7 +73,7 @@ class DraftReader {
       if (!key) {
         unknown_setting(name, place);
       } else {
-        read_setting({key, value, value, place, place}, draft_.settings, diagnostics_);
+        read_setting({key, value, place, place}, draft_.settings, diagnostics_);
       }
     }
   }
@@ -202,14 +194,11 @@ class DraftReader {
 
   void expectation(const MatrixPlace& place, const std::string& step) {
     DraftMatrix printed = read(place, {.infinity = true, .blanks = true});
-    const std::vector<std::string_view> all = step_ids();
-    if (std::find(all.begin(), all.end(), step) != all.end()) {
+    if (find_step_name(behind_prefixes(step))) {
       draft_.expected.push_back({step, std::move(printed)});
       return;
     }
-    const auto inner = behind_prefix(step);
-    if (inner && std::find(all.begin(), all.end(), *inner) != all.end())
-      return not_available(place, "expect." + step);
+    const std::vector<std::string_view> all = step_names();
     Said hint = did_you_mean(step, all);
     if (hint.empty()) {
       hint = say({"the steps are {0}", "步骤有 {0}"}, fmt::format("{}", fmt::join(all, " ")));

@@ -17,6 +17,7 @@ namespace {
 using Spelling = std::optional<std::string>;  // what a row's `read` returns
 
 constexpr long kNoLimit = 999'999'999;
+constexpr long kMostHeads = 1024;
 constexpr int kMostDecimals = 17;  // a double has no more digits that mean anything
 
 // ---- values with an idea of their own ----
@@ -73,43 +74,35 @@ Spelling read_scale(ValueReader& value, Settings& settings) {
   return factor->text;
 }
 
+std::string joined(const std::vector<Number>& numbers) {
+  std::string text;
+  for (const Number& number : numbers) text += (text.empty() ? "" : " ") + number.text;
+  return text;
+}
+
 Spelling read_alibi(ValueReader& value, Settings& settings) {
-  settings.alibi.reset();
-  if (value.text() == "off") return value.text();
-  if (value.text() == "on") {
-    // 2^(−8h/heads) with h = heads = 1.
-    NumberError never;
-    settings.alibi = parse_number("0.00390625", never);
-    return value.text();
-  }
+  settings.slopes.clear();
+  settings.alibi_is_on = value.text() == "on";
+  if (settings.alibi_is_on || value.text() == "off") return value.text();
   const auto slopes = value.numbers();
   if (!slopes) return std::nullopt;
-  if (slopes->size() != 1) {
-    value.error(say({"'alibi' has {0} slopes for one head", "一个头只要一个 alibi 斜率，这里有 {0} 个"},
-                    slopes->size()));
-    return std::nullopt;
-  }
-  if (slopes->front().value < 0) {
+  for (const Number& slope : *slopes) {
+    if (slope.value >= 0) continue;
     value.error(say({"a slope is not negative", "斜率不能为负"}),
                 say({"qkv subtracts slope · distance by itself", "qkv 会自动减去 斜率 · 距离"}));
     return std::nullopt;
   }
-  settings.alibi = slopes->front();
-  return slopes->front().text;
+  settings.slopes = *slopes;
+  return joined(*slopes);
 }
 
 Spelling read_sink_logit(ValueReader& value, Settings& settings) {
-  settings.sink_logit.reset();
+  settings.sink_logits.clear();
   if (value.text() == "none") return value.text();
   const auto logits = value.numbers();
   if (!logits) return std::nullopt;
-  if (logits->size() != 1) {
-    value.error(say({"'sink_logit' has {0} numbers for one head", "一个头只要一个 sink_logit，这里有 {0} 个"},
-                    logits->size()));
-    return std::nullopt;
-  }
-  settings.sink_logit = logits->front();
-  return logits->front().text;
+  settings.sink_logits = *logits;
+  return joined(*logits);
 }
 
 Spelling positive_or_none(ValueReader& value, std::optional<Number>& target) {
@@ -159,28 +152,36 @@ Spelling read_labels(ValueReader& value, std::optional<std::vector<std::string>>
   return value.written();
 }
 
-// ---- values that are only checked, because this version does not act on them ----
-
 template <long least, long most = kNoLimit>
-Spelling only_integer(ValueReader& value, Settings&) {
+Spelling read_count(ValueReader& value, Index& target) {
   const std::optional<long> number = value.integer(least, most);
-  return number ? Spelling(std::to_string(*number)) : std::nullopt;
+  if (!number) return std::nullopt;
+  target = *number;
+  return std::to_string(*number);
 }
 
-Spelling only_number(ValueReader& value, Settings&) {
-  const std::optional<Number> number = value.number();
-  return number ? Spelling(number->text) : std::nullopt;
+Spelling read_yes_or_no(ValueReader& value, bool& target) {
+  return choose(value, target, {{"no", false}, {"yes", true}});
 }
 
-Spelling only_numbers(ValueReader& value, Settings&) {
-  return value.numbers() ? Spelling(value.text()) : std::nullopt;
+// Whole numbers, such as the positions of tokens.
+Spelling read_whole_numbers(ValueReader& value, std::vector<long>& target) {
+  const auto numbers = value.numbers();
+  if (!numbers) return std::nullopt;
+  target.clear();
+  for (const Number& number : *numbers) {
+    const long whole = static_cast<long>(number.value);
+    if (!number.is_decimal || static_cast<double>(whole) != number.value) {
+      value.error(say({"'{0}' is not a whole number", "“{0}”不是整数"}, number.text));
+      return std::nullopt;
+    }
+    target.push_back(whole);
+  }
+  return joined(*numbers);
 }
 
-Spelling only_choice(ValueReader& value, Settings&) {
-  return value.choice() ? Spelling(value.text()) : std::nullopt;
-}
-
-Spelling only_tile(ValueReader& value, Settings&) {
+Spelling read_tile(ValueReader& value, Settings& settings) {
+  settings.tile.reset();
   const std::string& text = value.text();
   if (text == "off") return text;
   const std::size_t cross = text.find('x');
@@ -189,15 +190,21 @@ Spelling only_tile(ValueReader& value, Settings&) {
            size.find_first_not_of("0123456789") == std::string_view::npos &&
            size.find_first_not_of('0') != std::string_view::npos;
   };
-  const bool is_tile = cross != std::string::npos && is_size(std::string_view(text).substr(0, cross)) &&
-                       is_size(std::string_view(text).substr(cross + 1));
-  if (is_tile) return text;
-  value.not_a_choice();
-  return std::nullopt;
+  if (cross == std::string::npos || !is_size(std::string_view(text).substr(0, cross)) ||
+      !is_size(std::string_view(text).substr(cross + 1))) {
+    value.not_a_choice();
+    return std::nullopt;
+  }
+  settings.tile = Tile{std::stol(text.substr(0, cross)), std::stol(text.substr(cross + 1))};
+  return text;
 }
 
 constexpr Key in_files_only(Key key) {
   key.as_option = false;
+  return key;
+}
+constexpr Key free_text(Key key) {
+  key.is_free_text = true;
   return key;
 }
 constexpr Key not_yet(Key key) {
@@ -207,16 +214,18 @@ constexpr Key not_yet(Key key) {
 
 const std::array kKeys{
     // What the problem is called.
-    in_files_only(Key{"title",
-                      "text",
-                      "",
-                      {"title of the problem", "题目名称"},
-                      [](ValueReader& v, Settings& s) { return Spelling(s.title = v.whole()); }}),
-    in_files_only(Key{"source",
-                      "text",
-                      "",
-                      {"where the example was taken from", "例子的出处"},
-                      [](ValueReader& v, Settings& s) { return Spelling(s.source = v.whole()); }}),
+    free_text(
+        in_files_only(Key{"title",
+                          "text",
+                          "",
+                          {"title of the problem", "题目名称"},
+                          [](ValueReader& v, Settings& s) { return Spelling(s.title = v.written()); }})),
+    free_text(
+        in_files_only(Key{"source",
+                          "text",
+                          "",
+                          {"where the example was taken from", "例子的出处"},
+                          [](ValueReader& v, Settings& s) { return Spelling(s.source = v.written()); }})),
     Key{"tokens",
         "labels, separated by spaces",
         "",
@@ -294,9 +303,10 @@ const std::array kKeys{
         {"bounds the scaled scores: c·tanh(s/c), before the mask", "限制分数大小：c·tanh(s/c)，在掩码之前"},
         [](ValueReader& v, Settings& s) { return positive_or_none(v, s.softcap); }},
     Key{"alibi",
-        "off | on | a slope",
+        "off | on | a slope per head",
         "off",
-        {"subtracts slope·distance from the scores", "从分数中减去 斜率·距离"},
+        {"subtracts slope·distance from the scores; on = 2^(-8h/heads)",
+         "从分数中减去 斜率·距离；on 即 2^(-8h/heads)"},
         read_alibi},
 
     // Which keys may be seen.
@@ -340,7 +350,7 @@ const std::array kKeys{
         {"the masked scores are divided by it", "掩码后的分数再除以它"},
         [](ValueReader& v, Settings& s) { return positive_or_none(v, s.temperature); }},
     Key{"sink_logit",
-        "none | a number",
+        "none | a number per head",
         "none",
         {"an extra logit in the softmax's denominator only", "只出现在 softmax 分母中的额外一项"},
         read_sink_logit},
@@ -373,82 +383,131 @@ const std::array kKeys{
         }},
 
     // Several heads, layers and passes.
-    not_yet(Key{"heads", "a whole number", "1", {"number of heads", "头数"}, only_integer<1>}),
-    not_yet(Key{"kv_heads",
+    Key{"heads",
+        "a whole number",
+        "1",
+        {"number of heads", "头数"},
+        [](ValueReader& v, Settings& s) { return read_count<1, kMostHeads>(v, s.heads); }},
+    Key{"kv_heads",
+        "a whole number",
+        "",
+        {"number of key and value heads; as many as heads when left out",
+         "键和值的头数；不写则与 heads 相同"},
+        [](ValueReader& v, Settings& s) { return read_count<1, kMostHeads>(v, s.kv_heads.emplace(1)); }},
+    Key{"drop_heads",
+        "head numbers",
+        "",
+        {"heads whose output is set to zero", "输出置零的头"},
+        [](ValueReader& v, Settings& s) { return read_whole_numbers(v, s.drop_heads); }},
+    not_yet(Key{"layers",
                 "a whole number",
                 "1",
-                {"number of key and value heads", "键和值的头数"},
-                only_integer<1>}),
-    not_yet(Key{"drop_heads",
-                "head numbers",
-                "",
-                {"heads whose output is set to zero", "输出置零的头"},
-                only_numbers}),
-    not_yet(Key{"layers", "a whole number", "1", {"number of stacked layers", "层数"}, only_integer<1>}),
+                {"number of stacked layers", "层数"},
+                [](ValueReader& v, Settings& s) { return read_count<1, 100>(v, s.layers); }}),
     not_yet(Key{"residual",
                 "no | yes",
                 "no",
                 {"adds the input of a layer to its output", "把一层的输入加到它的输出上"},
-                only_choice}),
+                [](ValueReader& v, Settings& s) { return read_yes_or_no(v, s.has_residual); }}),
+    not_yet(Key{"hops",
+                "a whole number",
+                "1",
+                {"number of memory reads", "读取记忆的次数"},
+                [](ValueReader& v, Settings& s) { return read_count<1, 100>(v, s.hops); }}),
     not_yet(
-        Key{"hops", "a whole number", "1", {"number of memory reads", "读取记忆的次数"}, only_integer<1>}),
-    not_yet(Key{"method",
-                "softmax | linear",
-                "softmax",
-                {"softmax or linear attention", "softmax 注意力或线性注意力"},
-                only_choice}),
+        Key{"method",
+            "softmax | linear",
+            "softmax",
+            {"softmax or linear attention", "softmax 注意力或线性注意力"},
+            [](ValueReader& v, Settings& s) {
+              return choose(v, s.method, {{"softmax", MethodKind::softmax}, {"linear", MethodKind::linear}});
+            }}),
     not_yet(Key{"phi",
                 "elu+1 | exp | relu | identity",
                 "elu+1",
                 {"feature map of linear attention", "线性注意力的特征映射"},
-                only_choice}),
+                [](ValueReader& v, Settings& s) {
+                  return choose(v, s.phi,
+                                {{"elu+1", Phi::elu_plus_1},
+                                 {"exp", Phi::exp},
+                                 {"relu", Phi::relu},
+                                 {"identity", Phi::identity}});
+                }}),
     not_yet(Key{"eps",
                 "a number",
                 "0",
                 {"added to linear attention's denominator", "加在线性注意力分母上的数"},
-                only_number}),
-    not_yet(Key{
-        "pos", "none | sinusoidal", "none", {"positions added to X", "加到 X 上的位置编码"}, only_choice}),
-    not_yet(Key{"order", "token numbers", "", {"the tokens in a new order", "token 的新顺序"}, only_numbers}),
-    not_yet(Key{"rope",
-                "none | half | interleaved",
-                "none",
-                {"rotary positions of Q and K", "Q 和 K 的旋转位置编码"},
-                only_choice}),
-    not_yet(
-        Key{"rope_base", "a number", "10000", {"base of the rotary angles", "旋转角度的底数"}, only_number}),
-    not_yet(Key{"rope_dims",
-                "all | a whole number",
-                "all",
-                {"how many dimensions are rotated", "旋转多少维"},
-                [](ValueReader& v, Settings& s) {
-                  return v.text() == "all" ? Spelling("all") : only_integer<2>(v, s);
+                [](ValueReader& v, Settings& s) -> Spelling {
+                  const std::optional<Number> eps = v.number();
+                  if (!eps) return std::nullopt;
+                  s.eps = *eps;
+                  return eps->text;
                 }}),
-    not_yet(Key{"positions",
-                "whole numbers",
-                "",
-                {"positions of the queries, from 0", "查询的位置，从 0 数起"},
-                only_numbers}),
-    not_yet(Key{"kv_positions",
-                "whole numbers",
-                "",
-                {"positions of the keys, from 0", "键的位置，从 0 数起"},
-                only_numbers}),
+    Key{"pos",
+        "none | sinusoidal",
+        "none",
+        {"positions added to X", "加到 X 上的位置编码"},
+        [](ValueReader& v, Settings& s) {
+          return choose(v, s.adds_sinusoids, {{"none", false}, {"sinusoidal", true}});
+        }},
+    Key{"order",
+        "token numbers",
+        "",
+        {"the tokens in a new order", "token 的新顺序"},
+        [](ValueReader& v, Settings& s) { return read_whole_numbers(v, s.order); }},
+    Key{"rope",
+        "none | half | interleaved",
+        "none",
+        {"rotary positions of Q and K", "Q 和 K 的旋转位置编码"},
+        [](ValueReader& v, Settings& s) {
+          return choose(v, s.rope,
+                        {{"none", Rope::Pairs::none},
+                         {"half", Rope::Pairs::half},
+                         {"interleaved", Rope::Pairs::interleaved}});
+        }},
+    Key{"rope_base",
+        "a number",
+        "10000",
+        {"base of the rotary angles", "旋转角度的底数"},
+        [](ValueReader& v, Settings& s) -> Spelling {
+          const std::optional<Number> base = v.positive_number();
+          if (!base) return std::nullopt;
+          s.rope_base = *base;
+          return base->text;
+        }},
+    Key{"rope_dims",
+        "all | a whole number",
+        "all",
+        {"how many dimensions are rotated", "旋转多少维"},
+        [](ValueReader& v, Settings& s) {
+          s.rope_dims.reset();
+          return v.text() == "all" ? Spelling("all") : read_count<2>(v, s.rope_dims.emplace(2));
+        }},
+    Key{"positions",
+        "whole numbers",
+        "",
+        {"positions of the queries, from 0", "查询的位置，从 0 数起"},
+        [](ValueReader& v, Settings& s) { return read_whole_numbers(v, s.positions); }},
+    Key{"kv_positions",
+        "whole numbers",
+        "",
+        {"positions of the keys, from 0", "键的位置，从 0 数起"},
+        [](ValueReader& v, Settings& s) { return read_whole_numbers(v, s.kv_positions); }},
     not_yet(Key{"decode",
                 "no | yes",
                 "no",
                 {"token by token with a KV cache", "借助 KV 缓存逐个 token 计算"},
-                only_choice}),
+                [](ValueReader& v, Settings& s) { return read_yes_or_no(v, s.is_decoded); }}),
     not_yet(Key{"prefill",
                 "a whole number",
                 "0",
                 {"how many tokens the first pass takes", "第一遍处理多少个 token"},
-                only_integer<0>}),
+                [](ValueReader& v, Settings& s) { return read_count<0>(v, s.prefill); }}),
     not_yet(Key{"tile",
                 "off | RxC",
                 "off",
                 {"rows and columns of the online softmax's tiles", "在线 softmax 的分块行数和列数"},
-                only_tile}),
+                read_tile}),
 };
 
 }  // namespace

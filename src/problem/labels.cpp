@@ -7,6 +7,7 @@
 
 #include "base/display_width.h"
 #include "problem/origin.h"
+#include "problem/steps.h"
 
 namespace qkv {
 namespace {
@@ -28,12 +29,14 @@ class Labeller {
   Labels label() {
     const Index n = *roles_.queries;
     const Index m = *roles_.keys;
-    const bool is_self_attention = n == m && !draft_.has("X_kv");
+    const DraftMatrix* past = draft_.find("past_K");
+    const Index past_rows = past && past->has_shape ? past->given.rows : 0;
+    const bool is_self_attention = n == m - past_rows && !draft_.has("X_kv");
     const auto query_rows =
         roles_.computes_scores() ? rows_of("Q") : labelled(std::string(entry_name(roles_.entry)), n);
     auto key_rows = roles_.computes_scores() ? rows_of("K") : std::nullopt;
     if (!key_rows) key_rows = rows_of("V");
-    if (key_rows && key_rows->matrix->given.rows != m) key_rows.reset();
+    if (key_rows && key_rows->matrix->given.rows != m - past_rows) key_rows.reset();
 
     Labels result;
     const bool has_tokens = settings_.tokens && fits("tokens", *settings_.tokens, n);
@@ -46,10 +49,11 @@ class Labeller {
     if (settings_.kv_tokens && fits("kv_tokens", *settings_.kv_tokens, m)) {
       result.kv_tokens = *settings_.kv_tokens;
       warn_if_overruled("kv_tokens", result.kv_tokens, key_rows);
-    } else if (is_self_attention && (has_tokens || !key_rows)) {
-      result.kv_tokens = result.tokens;
     } else {
-      result.kv_tokens = filled(key_rows, m);
+      result.kv_tokens = past_names(past_rows);
+      const Names fresh =
+          is_self_attention && (has_tokens || !key_rows) ? result.tokens : filled(key_rows, m - past_rows);
+      result.kv_tokens.insert(result.kv_tokens.end(), fresh.begin(), fresh.end());
     }
     return result;
   }
@@ -72,6 +76,18 @@ class Labeller {
       return rows_of(role->matrix, depth + 1);
     const DraftMatrix* matrix = draft_.find(role ? role->matrix : name);
     return matrix ? labelled(role ? role->matrix : name, matrix->given.rows) : std::nullopt;
+  }
+
+  // The rows of [past_K] by their labels, else past1 past2 …
+  Names past_names(Index count) const {
+    Names names;
+    for (Index i = 0; i < count; ++i) {
+      const Names& labels = draft_.find("past_K")->given.row_labels;
+      const bool has_label = !labels.empty() && !labels[static_cast<std::size_t>(i)].empty();
+      names.push_back(has_label ? labels[static_cast<std::size_t>(i)]
+                                : "past" + std::to_string(i + settings_.first_index));
+    }
+    return names;
   }
 
   // Row labels, with the usual name for a row that has none.

@@ -40,6 +40,21 @@ enum class ScoreKind { dot, general, additive, concat };
 enum class ReadKind { soft, hard };  // weighted sum, or the row of the largest weight
 enum class Rounding { exact, paper };
 enum class ScaleKind { root, none, factor };  // ÷ √d_k, nothing, × a number
+enum class MethodKind { softmax, linear };
+enum class Phi { elu_plus_1, exp, relu, identity };  // linear attention's feature map
+
+// Rotary positions: each pair of columns turns by position · base^(−2i/dims), i counted from 0.
+struct Rope {
+  enum class Pairs { none, half, interleaved };  // (i, i + dims/2), or (2i, 2i + 1)
+  Pairs pairs = Pairs::none;
+  Number base;
+  Index dims = 0;  // how many columns of a head turn, an even number; the rest passes through
+};
+
+struct Tile {
+  Index rows = 0;  // queries
+  Index cols = 0;  // keys
+};
 
 struct Scale {
   ScaleKind kind = ScaleKind::root;
@@ -76,14 +91,35 @@ struct Problem {
   std::vector<std::string> kv_tokens;
   int first_index = 1;
 
+  Index heads = 1;
+  Index kv_heads = 1;            // divides heads: so many consecutive heads share one K and V
+  std::vector<bool> is_dropped;  // heads whose output is set to zero: one per head, or empty
+
   Layout layout = Layout::columns;
   ScoreKind score = ScoreKind::dot;
   Scale scale;
   std::optional<Number> temperature;
   std::optional<Number> softcap;
-  std::optional<Number> sink_logit;
-  std::optional<Number> alibi;  // the slope, ≥ 0
+  std::vector<Number> sink_logits;  // one per head, or empty
+  std::vector<Number> slopes;       // of alibi, ≥ 0: one per head, or empty
   ReadKind read = ReadKind::soft;
+  MethodKind method = MethodKind::softmax;
+  Phi phi = Phi::elu_plus_1;
+  Number eps;  // added to linear attention's denominator
+
+  Rope rope;
+  bool adds_sinusoids = false;     // sinusoidal positions are added to X; learned ones stand as [P]
+  std::vector<long> positions;     // of the queries, one each
+  std::vector<long> kv_positions;  // of the new keys, one each
+
+  bool is_decoded = false;   // token by token with a KV cache
+  Index prefill = 0;         // tokens that the first pass takes together
+  std::optional<Tile> tile;  // the softmax goes over the keys tile by tile
+  bool wants_gradient = false;
+
+  Index layers = 1;
+  bool has_residual = false;  // the input of a layer is added to its output
+  Index hops = 1;             // how often the memory is read
   EmptyRow empty_row = EmptyRow::zero;
 
   // Position of query i among the keys is i + align, counted from 0; alibi and masks use it.
@@ -102,7 +138,8 @@ struct Problem {
   int decimals = 4;
   Rounding round = Rounding::exact;
 
-  std::vector<Expectation> expected;  // in the order of the file
+  std::vector<Expectation> expected;   // in the order of the file
+  bool is_changed_by_options = false;  // what the file expects may not be of this problem any more
   // Settings as they were understood, in the order of the table of keys, for the header and JSON.
   std::vector<std::pair<std::string, std::string>> settings;
 };

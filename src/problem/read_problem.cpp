@@ -9,8 +9,10 @@
 
 #include "base/display_width.h"
 #include "problem/draft.h"
+#include "problem/heads.h"
 #include "problem/keys.h"
 #include "problem/labels.h"
+#include "problem/positions.h"
 #include "problem/roles.h"
 #include "problem/shapes.h"
 #include "problem/steps.h"
@@ -26,7 +28,14 @@ struct Reach {
   std::string_view key;
   Entry last;
 };
-constexpr std::array<Reach, 11> kReach{{{"layout", Entry::qkv},
+constexpr std::array<Reach, 18> kReach{{{"layout", Entry::qkv},
+                                        {"heads", Entry::qkv},
+                                        {"kv_heads", Entry::qkv},
+                                        {"rope", Entry::qkv},
+                                        {"rope_base", Entry::qkv},
+                                        {"rope_dims", Entry::qkv},
+                                        {"positions", Entry::qkv},
+                                        {"kv_positions", Entry::qkv},
                                         {"score", Entry::qkv},
                                         {"scale", Entry::scores},
                                         {"d_k", Entry::scores},
@@ -46,14 +55,17 @@ class ProblemReader {
     draft_ = read_draft(input_, diagnostics_);
     roles_ = assign_roles(draft_, diagnostics_);
     fit_shapes(draft_, roles_, diagnostics_);
+    shuffle_tokens(draft_, roles_, diagnostics_);
     problem_.file = draft_.file;
     problem_.entry = roles_.entry;
     copy_settings();
+    settle_heads(draft_, roles_, problem_, diagnostics_);
     find_scale();
     if (roles_.queries && roles_.keys) {
       Labels labels = label_tokens(draft_, roles_, diagnostics_);
       problem_.tokens = std::move(labels.tokens);
       problem_.kv_tokens = std::move(labels.kv_tokens);
+      settle_positions(draft_, roles_, problem_, diagnostics_);
       Visibility seen = visibility(draft_, roles_, problem_.tokens, diagnostics_);
       problem_.align = seen.align;
       problem_.allowed = std::move(seen.allowed);
@@ -62,7 +74,6 @@ class ProblemReader {
     }
     check_weights();
     warn_of_settings_without_effect();
-    check_expectations(draft_, roles_, problem_, diagnostics_);
     if (diagnostics_.has_errors()) return std::nullopt;
     complete_matrices();
     list_settings();
@@ -113,9 +124,17 @@ class ProblemReader {
     problem_.score = s.score;
     problem_.temperature = s.temperature;
     problem_.softcap = s.softcap;
-    problem_.sink_logit = s.sink_logit;
-    problem_.alibi = s.alibi;
     problem_.read = s.read;
+    problem_.method = s.method;
+    problem_.phi = s.phi;
+    problem_.eps = s.eps;
+    problem_.adds_sinusoids = s.adds_sinusoids;
+    problem_.is_decoded = s.is_decoded;
+    problem_.prefill = s.prefill;
+    problem_.tile = s.tile;
+    problem_.layers = s.layers;
+    problem_.has_residual = s.has_residual;
+    problem_.hops = s.hops;
     problem_.empty_row = s.empty_row;
     problem_.decimals = s.decimals;
     problem_.round = s.round;
@@ -143,11 +162,14 @@ class ProblemReader {
     }
     if (roles_.starts_by(Entry::qkv)) {
       if (!roles_.q.shape) return;
-      problem_.scale.d_k = whole_number(static_cast<long>(roles_.q.shape->cols));
+      problem_.scale.d_k = whole_number(static_cast<long>(roles_.q.shape->cols / problem_.heads));
       if (s.d_k && s.d_k->value != problem_.scale.d_k.value) {
         error(s.find("d_k")->value_place,
-              say({"d_k = {0}, but Q has {1} columns", "d_k = {0}，而 Q 有 {1} 列"}, s.d_k->text,
-                  problem_.scale.d_k.text),
+              problem_.heads == 1
+                  ? say({"d_k = {0}, but Q has {1} columns", "d_k = {0}，而 Q 有 {1} 列"}, s.d_k->text,
+                        problem_.scale.d_k.text)
+                  : say({"d_k = {0}, but Q has {1} columns a head", "d_k = {0}，而每个头的 Q 有 {1} 列"},
+                        s.d_k->text, problem_.scale.d_k.text),
               say({"for another divisor write scale = 1/sqrt({0})", "要换一个除数，请写 scale = 1/sqrt({0})"},
                   s.d_k->text));
       }
@@ -201,7 +223,7 @@ class ProblemReader {
            say({"'mask_values' has no effect: there is no [mask]", "“mask_values”不起作用：没有 [mask]"}));
     }
     if (const Settings::Given* align = settings().find("align");
-        align && !mask.uses_align() && !settings().alibi) {
+        align && !mask.uses_align() && !uses_alibi()) {
       warn(align->place, say({"'align' has no effect without causal, window or alibi",
                               "没有 causal、window 或 alibi 时，“align”不起作用"}));
     }
@@ -251,8 +273,15 @@ class ProblemReader {
       if (given) problem_.given.emplace(name, Given(*given));
     }
     for (const DraftExpectation& expected : draft_.expected) {
-      problem_.expected.push_back({expected.step, expected.printed.given});
+      if (expected.printed.has_shape) problem_.expected.push_back({expected.step, expected.printed.given});
     }
+    problem_.is_changed_by_options = is_changed_by_options();
+  }
+
+  bool is_changed_by_options() const {
+    const auto is_from_option = [](const auto& matrix) { return matrix.second.is_from_option; };
+    return !input_.settings.empty() ||
+           std::any_of(draft_.matrices.begin(), draft_.matrices.end(), is_from_option);
   }
 
   const Given* given_behind(const std::string& name, int depth = 0) const {
@@ -270,7 +299,9 @@ class ProblemReader {
     for (Index i = 0; i < v.rows; ++i) {
       Number symbol;
       symbol.kind = Number::Kind::symbol;
-      symbol.text = fmt::format("v{}", i + settings().first_index);
+      const std::vector<long>& order = settings().order;
+      symbol.text =
+          fmt::format("v{}", order.empty() ? i + settings().first_index : order[static_cast<std::size_t>(i)]);
       v.cells.push_back(std::move(symbol));
     }
     return v;
@@ -278,8 +309,10 @@ class ProblemReader {
 
   bool align_matters() const {
     return problem_.tokens.size() != problem_.kv_tokens.size() &&
-           (settings().mask.uses_align() || settings().alibi);
+           (settings().mask.uses_align() || uses_alibi());
   }
+
+  bool uses_alibi() const { return settings().alibi_is_on || !settings().slopes.empty(); }
 
   // What the header names: scale and mask wherever they act, the rest where it is not usual.
   void list_settings() {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "problem/origin.h"
+#include "problem/steps.h"
 
 namespace qkv {
 namespace {
@@ -267,24 +268,6 @@ class RoleAssigner {
 };
 
 }  // namespace
-
-std::string_view entry_name(Entry entry) {
-  switch (entry) {
-    case Entry::x:
-      return "X";
-    case Entry::qkv:
-      return "Q";
-    case Entry::scores:
-      return "scores";
-    case Entry::scaled:
-      return "scaled";
-    case Entry::masked:
-      return "masked";
-    case Entry::weights:
-      break;
-  }
-  return "weights";
-}
 
 Roles assign_roles(Draft& draft, Diagnostics& diagnostics) {
   return RoleAssigner(draft, diagnostics).assign();

@@ -42,9 +42,6 @@ struct Roles {
   bool computes_scores() const { return entry == Entry::x || entry == Entry::qkv; }
 };
 
-// The section at which the calculation starts: "scores"; for Q, K, V and X: "Q" and "X".
-std::string_view entry_name(Entry entry);
-
 // Every fault is told once.  Also copies X_kv from the matrix it is said to be.
 Roles assign_roles(Draft& draft, Diagnostics& diagnostics);
 

@@ -48,10 +48,9 @@ const std::array kKinds{
                 {"vector of the additive and concat scores", "additive、concat 打分的向量"}},
     SectionKind{"b_a", kNumbers, true, true, {"bias of the additive score", "additive 打分的偏置"}},
 
-    SectionKind{
-        "P", kNumbers, false, false, {"learned positions, added to X", "可学习的位置编码，加到 X 上"}},
-    SectionKind{"past_K", kNumbers, false, false, {"cached keys", "缓存的键"}},
-    SectionKind{"past_V", kWithSymbols, false, false, {"cached values", "缓存的值"}},
+    SectionKind{"P", kNumbers, false, true, {"learned positions, added to X", "可学习的位置编码，加到 X 上"}},
+    SectionKind{"past_K", kNumbers, false, true, {"cached keys", "缓存的键"}},
+    SectionKind{"past_V", kNumbers, false, true, {"cached values", "缓存的值"}},
     SectionKind{
         "W_DKV", kNumbers, false, false, {"MLA: to the latent of keys and values", "MLA：键值的压缩矩阵"}},
     SectionKind{"W_UK", kNumbers, false, false, {"MLA: from the latent to the keys", "MLA：由潜向量还原键"}},

@@ -26,10 +26,9 @@ struct Align {
 // A setting as somebody gave it.
 struct SettingText {
   const Key* key = nullptr;
-  std::string value;        // as written, full-width forms and all
-  std::string whole_value;  // with what looks like a comment: titles may hold '#'
-  Place place;              // of the name
-  Place value_place;        // of the value
+  std::string value;  // as written, full-width forms and all
+  Place place;        // of the name
+  Place value_place;  // of the value
 };
 
 // What is known before any matrix is looked at; each member has its default.
@@ -48,10 +47,30 @@ struct Settings {
   std::optional<Number> d_k;
   std::optional<Number> temperature;
   std::optional<Number> softcap;
-  std::optional<Number> sink_logit;
-  std::optional<Number> alibi;
+  std::vector<Number> sink_logits;  // as many as were written
+  std::vector<Number> slopes;
+  bool alibi_is_on = false;  // the usual slopes, which depend on the number of heads
+  Index heads = 1;
+  std::optional<Index> kv_heads;  // nullopt: as many as heads
+  std::vector<long> drop_heads;   // head numbers as written, counted from first_index
   ScoreKind score = ScoreKind::dot;
   ReadKind read = ReadKind::soft;
+  MethodKind method = MethodKind::softmax;
+  Phi phi = Phi::elu_plus_1;
+  Number eps = whole_number(0);
+  Rope::Pairs rope = Rope::Pairs::none;
+  Number rope_base = whole_number(10000);
+  std::optional<Index> rope_dims;  // nullopt: all
+  bool adds_sinusoids = false;
+  std::vector<long> positions;  // empty: 0, 1, 2, …
+  std::vector<long> kv_positions;
+  std::vector<long> order;  // token numbers as written, counted from first_index
+  bool is_decoded = false;
+  Index prefill = 0;
+  std::optional<Tile> tile;
+  Index layers = 1;
+  bool has_residual = false;
+  Index hops = 1;
   Layout layout = Layout::columns;
   int decimals = 4;
   Rounding round = Rounding::exact;

@@ -9,6 +9,7 @@
 
 #include "input/matrix_text.h"
 #include "problem/origin.h"
+#include "problem/steps.h"
 
 namespace qkv {
 namespace {
@@ -23,6 +24,7 @@ class ShapeFitter {
     for (const std::string_view name : kRoles) shape_of(name);
     count_tokens();
     fit_values();
+    fit_past();
     fit_tables();
     fit_score_parameters();
     fit_output_projection();
@@ -31,6 +33,8 @@ class ShapeFitter {
 
  private:
   bool is_linear() const { return draft_.settings.layout == Layout::linear; }
+  Index heads() const { return draft_.settings.heads; }
+  Index kv_heads() const { return draft_.settings.kv_heads.value_or(heads()); }
 
   void error(const Place& place, Said message, Said hint = {}) {
     report(Severity::error, place, std::move(message), std::move(hint), diagnostics_);
@@ -50,25 +54,36 @@ class ShapeFitter {
   // ---- projections ----
 
   // The fused matrix is W_Q, W_K and W_V side by side or, as nn.Linear stores it, on top of
-  // each other.  Its width is d_k + d_k + d_v; without the setting d_k all three are equal.
+  // each other.  Its width is d_k + d_k + d_v, each times its heads; without the setting d_k all
+  // heads are equally wide.
   void split_fused() {
     const DraftMatrix* fused = draft_.find("W_QKV");
     if (!fused) return;
     const Given& given = fused->given;
     const auto& d_k_setting = draft_.settings.d_k;
     const Index width = is_linear() ? given.rows : given.cols;
-    const Index d_k = d_k_setting ? static_cast<Index>(d_k_setting->value) : width / 3;
-    const bool is_divided = d_k_setting ? width > 2 * d_k : width % 3 == 0;
+    const Index all_heads = heads() + 2 * kv_heads();
+    const Index d_k = d_k_setting ? static_cast<Index>(d_k_setting->value) : width / all_heads;
+    const Index q_width = d_k * heads();
+    const Index k_width = d_k * kv_heads();
+    const bool is_divided = d_k_setting ? width > q_width + k_width : width % all_heads == 0;
     if (fused->has_shape && !is_divided) {
+      const Said unit = is_linear() ? Said{"rows", "行"} : Said{"columns", "列"};
       error(fused->place(),
-            say({"W_QKV has {0} {1}, which are not d_k + d_k + d_v",
-                 "W_QKV 有 {0} {1}，不能分成 d_k + d_k + d_v"},
-                width, is_linear() ? Said{"rows", "行"} : Said{"columns", "列"}),
-            say({"without the setting d_k three equal parts are expected", "没有设置 d_k 时，按三等分处理"}));
+            heads() == 1 ? say({"W_QKV has {0} {1}, which are not d_k + d_k + d_v",
+                                "W_QKV 有 {0} {1}，不能分成 d_k + d_k + d_v"},
+                               width, unit)
+                         : say({"W_QKV has {0} {1}, which are not {2}·d_k + {3}·d_k + {3}·d_v",
+                                "W_QKV 有 {0} {1}，不能分成 {2}·d_k + {3}·d_k + {3}·d_v"},
+                               width, unit, heads(), kv_heads()),
+            heads() == 1 ? say({"without the setting d_k three equal parts are expected",
+                                "没有设置 d_k 时，按三等分处理"})
+                         : say({"without the setting d_k all heads are equally wide",
+                                "没有设置 d_k 时，各个头的宽度相同"}));
     }
     const bool is_known = fused->has_shape && is_divided;
     const std::array<std::pair<std::string_view, Index>, 3> parts{
-        {{"W_Q", d_k}, {"W_K", d_k}, {"W_V", width - 2 * d_k}}};
+        {{"W_Q", q_width}, {"W_K", k_width}, {"W_V", width - q_width - k_width}}};
     Index begin = 0;
     for (const auto& [name, size] : parts) {
       DraftMatrix part;
@@ -174,8 +189,15 @@ class ShapeFitter {
     const auto q = roles_.q.shape;
     const auto k = roles_.k.shape;
     if (q) roles_.queries = q->rows;
-    if (k) roles_.keys = k->rows;
-    if (q && k && draft_.settings.score == ScoreKind::dot && q->cols != k->cols) {
+    if (k) roles_.keys = k->rows + past_rows();
+    if (!divides("Q", q, heads(), "heads") || !divides("K", k, kv_heads(), "kv_heads")) return;
+    if (q && k && heads() > 1 && q->cols / heads() != k->cols / kv_heads()) {
+      error(say({"each of {2} heads of Q is {0} wide, each of {3} heads of K {1}: a dot product needs equal "
+                 "widths (d_k)",
+                 "Q 分成 {2} 个头，每个宽 {0}；K 分成 {3} 个头，每个宽 {1}：点积要求两者宽度相同（d_k）"},
+                q->cols / heads(), k->cols / kv_heads(), heads(), kv_heads()),
+            origins_of("Q", "K"));
+    } else if (q && k && heads() == 1 && draft_.settings.score == ScoreKind::dot && q->cols != k->cols) {
       error(say({"Q is {0} but K is {1}: a dot product needs equal widths (d_k)",
                  "Q 是 {0}，而 K 是 {1}：点积要求两者宽度相同（d_k）"},
                 size_text(*q), size_text(*k)),
@@ -183,9 +205,75 @@ class ShapeFitter {
     }
   }
 
+  bool divides(const char* name, const std::optional<Shape>& shape, Index parts, const char* key) {
+    if (!shape || shape->cols % parts == 0) return true;
+    const Settings::Given* given = draft_.settings.find(key);
+    error((given ? given : draft_.settings.find("heads"))->value_place,
+          say({"the {1} columns of {0} cannot be cut into {2} heads", "{0} 的 {1} 列不能等分成 {2} 个头"},
+              name, shape->cols, parts),
+          say({"{0} comes from {1}", "{0} 来自{1}"}, name, origin(draft_, roles_, name)));
+    return false;
+  }
+
+  Index past_rows() const {
+    const auto past = given_shape("past_K");
+    return past ? past->rows : 0;
+  }
+
+  // Cached keys and values stand above the new ones.
+  void fit_past() {
+    const DraftMatrix* past_k = draft_.find("past_K");
+    const DraftMatrix* past_v = draft_.find("past_V");
+    if (!past_k && !past_v) return;
+    if (!past_k || !past_v) {
+      const char* has = past_k ? "past_K" : "past_V";
+      if (roles_.is_settled) {
+        error(draft_.find(has)->place(),
+              say({"[{0}] needs [{1}]: the cache holds a key and a value per token",
+                   "[{0}] 需要 [{1}]：缓存中每个 token 有一个键和一个值"},
+                  has, past_k ? "past_V" : "past_K"));
+      }
+      return;
+    }
+    if (!roles_.computes_scores()) {
+      error(past_k->place(), say({"[past_K] is not used: the calculation starts at [{0}]",
+                                  "用不到 [past_K]：计算从 [{0}] 开始"},
+                                 entry_name(roles_.entry)));
+      return;
+    }
+    const DraftMatrix* v = draft_.find("V");
+    const bool holds_symbols =
+        v && std::any_of(v->given.cells.begin(), v->given.cells.end(),
+                         [](const Number& cell) { return cell.kind == Number::Kind::symbol; });
+    if ((roles_.v.from == Role::From::nothing || holds_symbols) && roles_.is_settled) {
+      error(past_v->place(), say({"[past_V] needs numbers in V: [V] or [W_V]",
+                                  "有 [past_V] 时 V 要是数：请给出 [V] 或 [W_V]"}));
+    }
+    if (past_k->has_shape && past_v->has_shape && past_k->given.rows != past_v->given.rows) {
+      error(past_v->place(),
+            say({"[past_V] has {0} rows, but [past_K] has {1}", "[past_V] 有 {0} 行，而 [past_K] 有 {1} 行"},
+                past_v->given.rows, past_k->given.rows));
+    }
+    const auto same_width = [&](const DraftMatrix& past, const char* name,
+                                const std::optional<Shape>& fresh) {
+      if (!past.has_shape || !fresh || past.given.cols == fresh->cols) return;
+      error(past.place(),
+            say({"[past_{0}] is {1} wide, but {0} is {2}", "[past_{0}] 有 {1} 列，而 {0} 有 {2} 列"}, name,
+                past.given.cols, fresh->cols));
+    };
+    same_width(*past_k, "K", roles_.k.shape);
+    same_width(*past_v, "V", roles_.v.shape);
+  }
+
   void fit_values() {
     const auto v = roles_.v.shape;
-    if (!v || !roles_.keys || v->rows == *roles_.keys) return;
+    if (!divides("V", v, kv_heads(), "kv_heads")) return;
+    if (heads() > 1 && roles_.v.from == Role::From::nothing && roles_.is_settled) {
+      error(draft_.settings.find("heads")->place,
+            say({"several heads need [V]: symbols in its place cannot be cut into heads",
+                 "多个头需要 [V]：代替它的符号不能切分"}));
+    }
+    if (!v || !roles_.keys || v->rows + past_rows() == *roles_.keys) return;
     if (roles_.computes_scores()) {
       error(say({"K is {0} but V is {1}: every key needs one value, so equal numbers of rows",
                  "K 是 {0}，而 V 是 {1}：每个键对应一个值，行数应当相同"},
@@ -294,7 +382,7 @@ class ShapeFitter {
     fit_projection_bias("b_O", "W_O", w.cols);
     const bool is_symbolic = roles_.v.from == Role::From::nothing;
     if (!is_symbolic && !roles_.v.shape) return;
-    const Index width = is_symbolic ? 1 : roles_.v.shape->cols;
+    const Index width = is_symbolic ? 1 : roles_.v.shape->cols / kv_heads() * heads();
     if (w.rows == width) return;
     const Said from = is_symbolic ? say({"V is not given, so each of its rows is one symbol",
                                          "没有给出 V，所以它的每一行是一个符号"})
@@ -314,7 +402,8 @@ class ShapeFitter {
     }
     if (roles_.queries && roles_.keys) steps.push_back({"scores", {*roles_.queries, *roles_.keys}});
     if (roles_.queries && roles_.v.shape) {
-      steps.push_back({"output", {*roles_.queries, roles_.v.shape->cols}});
+      steps.push_back({heads() > 1 ? "concat" : "output",
+                       {*roles_.queries, roles_.v.shape->cols / kv_heads() * heads()}});
     }
     if (const auto stored = given_shape("W_O"); stored && roles_.queries) {
       steps.push_back({"Y", {*roles_.queries, as_columns(draft_.settings, *stored).cols}});
@@ -345,7 +434,5 @@ Shape as_columns(const Settings& settings, Shape stored) {
   if (settings.layout == Layout::linear) return {stored.cols, stored.rows};
   return stored;
 }
-
-std::string size_text(Shape shape) { return fmt::format("{}×{}", shape.rows, shape.cols); }
 
 }  // namespace qkv

@@ -15,7 +15,4 @@ void fit_shapes(Draft& draft, Roles& roles, Diagnostics& diagnostics);
 // The rows and columns of W as they act in X·W, whatever the layout.
 Shape as_columns(const Settings& settings, Shape stored);
 
-// "3×2"
-std::string size_text(Shape shape);
-
 }  // namespace qkv

@@ -2,188 +2,81 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
-#include <string_view>
-#include <utility>
-
-#include "problem/shapes.h"
 
 namespace qkv {
 namespace {
 
-// What is there to decide about a step, besides where the calculation starts.
-struct Facts {
-  const Draft& draft;
-  const Roles& roles;
-  const Problem& problem;
-
-  bool has_bias() const { return draft.has("bias") || problem.alibi; }
-  std::optional<Shape> given(std::string_view name) const {
-    const DraftMatrix* matrix = draft.find(name);
-    return matrix && matrix->has_shape ? std::optional(matrix->given.shape()) : std::nullopt;
-  }
-  // [n, m], [n, 1] and [n, d_v]
-  std::optional<Shape> table() const {
-    if (!roles.queries || !roles.keys) return std::nullopt;
-    return Shape{*roles.queries, *roles.keys};
-  }
-  std::optional<Shape> column() const {
-    return roles.queries ? std::optional(Shape{*roles.queries, 1}) : std::nullopt;
-  }
-  std::optional<Shape> output() const {
-    if (!roles.queries || !roles.v.shape) return std::nullopt;
-    return Shape{*roles.queries, roles.v.shape->cols};
-  }
-  std::optional<Shape> projected_output() const {
-    const auto w = given("W_O");
-    if (!roles.queries || !w) return std::nullopt;
-    return Shape{*roles.queries, as_columns(draft.settings, *w).cols};
-  }
-};
-
-struct StepRule {
-  std::string_view id;
-  Entry last;  // the latest entry at which the step still exists
-  bool (*exists)(const Facts&);
-  Text absent;  // why it does not
-  std::optional<Shape> (*shape)(const Facts&);
-};
-
-bool always(const Facts&) { return true; }
-constexpr Text kNothing{"", ""};
-std::optional<Shape> table(const Facts& f) { return f.table(); }
-std::optional<Shape> column(const Facts& f) { return f.column(); }
+constexpr std::string_view kPrefixes = "Lhgtb";  // layer, head, group of heads, decode step, tile
 
 const std::array kSteps{
-    StepRule{"X",
-             Entry::weights,
-             [](const Facts& f) { return f.draft.has("X"); },
-             {"[X] is not given", "没有给出 [X]"},
-             [](const Facts& f) { return f.given("X"); }},
-    StepRule{"Q", Entry::qkv, always, kNothing, [](const Facts& f) { return f.roles.q.shape; }},
-    StepRule{"K", Entry::qkv, always, kNothing, [](const Facts& f) { return f.roles.k.shape; }},
-    StepRule{"V", Entry::weights, always, kNothing, [](const Facts& f) { return f.roles.v.shape; }},
-    StepRule{"scores", Entry::scores, always, kNothing, table},
-    StepRule{"scaled",
-             Entry::scaled,
-             [](const Facts& f) {
-               return f.roles.entry == Entry::scaled || f.problem.scale.kind != ScaleKind::none;
-             },
-             {"scale is none", "scale 为 none"},
-             table},
-    StepRule{"capped",
-             Entry::scaled,
-             [](const Facts& f) { return f.problem.softcap.has_value(); },
-             {"softcap is not set", "没有设置 softcap"},
-             table},
-    StepRule{"bias",
-             Entry::scaled,
-             [](const Facts& f) { return f.has_bias(); },
-             {"there is no [bias] and no alibi", "没有 [bias]，也没有 alibi"},
-             table},
-    StepRule{"M",
-             Entry::scaled,
-             [](const Facts& f) { return f.problem.mask != nullptr; },
-             {"there is no mask", "没有掩码"},
-             table},
-    StepRule{"masked",
-             Entry::masked,
-             [](const Facts& f) {
-               return f.roles.entry == Entry::masked || f.problem.mask != nullptr || f.has_bias();
-             },
-             {"there is no mask and no bias", "没有掩码，也没有偏置"},
-             table},
-    StepRule{"tempered",
-             Entry::masked,
-             [](const Facts& f) { return f.problem.temperature.has_value(); },
-             {"temperature is not set", "没有设置 temperature"},
-             table},
-    StepRule{"max", Entry::masked, always, kNothing, column},
-    StepRule{"shifted", Entry::masked, always, kNothing, table},
-    StepRule{"exp", Entry::masked, always, kNothing, table},
-    StepRule{"sum", Entry::masked, always, kNothing, column},
-    StepRule{"weights", Entry::weights, always, kNothing, table},
-    StepRule{"output", Entry::weights, always, kNothing, [](const Facts& f) { return f.output(); }},
-    StepRule{"Y",
-             Entry::weights,
-             [](const Facts& f) { return f.draft.has("W_O"); },
-             {"[W_O] is not given", "没有给出 [W_O]"},
-             [](const Facts& f) { return f.projected_output(); }},
+    StepName{"X", Text{"[X] is not given", "没有给出 [X]"}},
+    StepName{"X.positioned", Text{"there are no positions to add", "没有要加的位置编码"}},
+    StepName{"Q", {}},
+    StepName{"K", {}},
+    StepName{"V", {}},
+    StepName{"Q.rotated", Text{"rope is none", "rope 为 none"}},
+    StepName{"K.rotated", Text{"rope is none", "rope 为 none"}},
+    StepName{"K.cache", Text{"there is no [past_K]", "没有 [past_K]"}},
+    StepName{"V.cache", Text{"there is no [past_V]", "没有 [past_V]"}},
+    StepName{"scores", {}},
+    StepName{"scaled", Text{"scale is none", "scale 为 none"}},
+    StepName{"capped", Text{"softcap is not set", "没有设置 softcap"}},
+    StepName{"bias", Text{"there is no [bias] and no alibi", "没有 [bias]，也没有 alibi"}},
+    StepName{"M", Text{"there is no mask", "没有掩码"}},
+    StepName{"masked", Text{"there is no mask and no bias", "没有掩码，也没有偏置"}},
+    StepName{"tempered", Text{"temperature is not set", "没有设置 temperature"}},
+    StepName{"max", {}},
+    StepName{"shifted", {}},
+    StepName{"exp", {}},
+    StepName{"sum", {}},
+    StepName{"weights", {}},
+    StepName{"output", {}},
+    StepName{"dropped", Text{"drop_heads does not name this head", "drop_heads 没有提到这个头"}},
+    StepName{"concat", Text{"there is one head", "只有一个头"}},
+    StepName{"Y", Text{"[W_O] is not given", "没有给出 [W_O]"}},
 };
 
-bool v_is_symbolic(const Facts& f) {
-  if (f.roles.v.from == Role::From::nothing) return true;
-  const DraftMatrix* v = f.roles.v.from == Role::From::given ? f.draft.find("V") : nullptr;
-  return v && std::any_of(v->given.cells.begin(), v->given.cells.end(),
-                          [](const Number& n) { return n.kind == Number::Kind::symbol; });
-}
-
 }  // namespace
 
-std::vector<std::string_view> step_ids() {
-  std::vector<std::string_view> ids;
-  ids.reserve(kSteps.size());
-  for (const StepRule& step : kSteps) ids.push_back(step.id);
-  return ids;
+std::vector<std::string_view> step_names() {
+  std::vector<std::string_view> names;
+  for (const StepName& step : kSteps) names.emplace_back(step.name);
+  return names;
 }
 
-namespace {
-
-bool is_changed_by_options(const Draft& draft) {
-  return std::any_of(draft.settings.given.begin(), draft.settings.given.end(),
-                     [](const auto& setting) { return setting.second.place.source == nullptr; }) ||
-         std::any_of(draft.matrices.begin(), draft.matrices.end(),
-                     [](const auto& matrix) { return matrix.second.is_from_option; });
+const StepName* find_step_name(std::string_view name) {
+  const auto found =
+      std::find_if(kSteps.begin(), kSteps.end(), [&](const StepName& s) { return s.name == name; });
+  return found == kSteps.end() ? nullptr : &*found;
 }
 
-}  // namespace
-
-void check_expectations(Draft& draft, const Roles& roles, const Problem& problem, Diagnostics& diagnostics) {
-  const bool steps_are_known = !diagnostics.has_errors();
-  const Facts facts{draft, roles, problem};
-  const bool is_changed = is_changed_by_options(draft);
-  std::vector<std::string> left_out;
-  for (const DraftExpectation& expected : draft.expected) {
-    const std::string& id = expected.step;
-    const Place place = expected.printed.place();
-    const auto rule =
-        std::find_if(kSteps.begin(), kSteps.end(), [&](const StepRule& s) { return s.id == id; });
-    const auto error = [&](Said message, Said hint = {}) {
-      if (is_changed) {
-        message = say({"not compared: {0}", "不作比较：{0}"}, message);
-        left_out.push_back(id);
-      }
-      report(is_changed ? Severity::warning : Severity::error, place, std::move(message), std::move(hint),
-             diagnostics);
-    };
-    const bool starts_later = roles.entry > rule->last;
-    const bool exists = !starts_later && rule->exists(facts);
-    if (!exists) {
-      if (!steps_are_known) continue;
-      const Said why = starts_later ? say({"the calculation starts at [{0}]", "计算从 [{0}] 开始"},
-                                          entry_name(roles.entry))
-                                    : say(rule->absent);
-      error(say({"this problem has no step '{0}': {1}", "这道题没有步骤“{0}”：{1}"}, id, why));
-      continue;
-    }
-    const bool shows_v = id == "V" || id == "output" || id == "Y";
-    if (shows_v && v_is_symbolic(facts)) {
-      if (!steps_are_known) continue;
-      error(say({"'{0}' is symbolic here, and cannot be compared with numbers",
-                 "“{0}”在这里是符号，不能与数比较"},
-                id),
-            say({"[expect.weights] compares its coefficients", "可用 [expect.weights] 比较它的系数"}));
-      continue;
-    }
-    const std::optional<Shape> shape = rule->shape(facts);
-    const Shape printed = expected.printed.given.shape();
-    if (!shape || !expected.printed.has_shape || printed == *shape) continue;
-    error(say({"[expect.{0}] is {1}, but {0} is {2}", "[expect.{0}] 是 {1}，而 {0} 是 {2}"}, id,
-              size_text(printed), size_text(*shape)));
+std::string_view entry_name(Entry entry) {
+  switch (entry) {
+    case Entry::x:
+      return "X";
+    case Entry::qkv:
+      return "Q";
+    case Entry::scores:
+      return "scores";
+    case Entry::scaled:
+      return "scaled";
+    case Entry::masked:
+      return "masked";
+    case Entry::weights:
+      break;
   }
-  std::erase_if(draft.expected, [&](const DraftExpectation& e) {
-    return std::find(left_out.begin(), left_out.end(), e.step) != left_out.end();
-  });
+  return "weights";
+}
+
+std::string_view behind_prefixes(std::string_view id) {
+  while (true) {
+    const std::size_t point = id.find('.');
+    if (point == std::string_view::npos || point < 2 || kPrefixes.find(id[0]) == std::string_view::npos ||
+        id.substr(1, point - 1).find_first_not_of("0123456789") != std::string_view::npos) {
+      return id;
+    }
+    id.remove_prefix(point + 1);
+  }
 }
 
 }  // namespace qkv

@@ -1,23 +1,29 @@
-// Which steps this problem has, and which shapes they have: what [expect.STEP] may name.
+// The names that steps can have: what [expect.STEP] and answer sheets may speak of.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "problem/draft.h"
+#include "base/text.h"
 #include "problem/problem.h"
-#include "problem/roles.h"
 
 namespace qkv {
 
-// Ids of the steps that a trace of one head can have, in their order.
-std::vector<std::string_view> step_ids();
+struct StepName {
+  const char* name;
+  std::optional<Text> absent;  // what a problem lacks that has no such step; else it starts later
+};
 
-// Compares the expectations with the steps of the problem.
-//   problem  with scale and mask filled in
-// Whether a step exists is only said when `diagnostics` holds no error.
-// Where an option has changed the problem, an expectation that no longer fits it is left out with a warning.
-void check_expectations(Draft& draft, const Roles& roles, const Problem& problem, Diagnostics& diagnostics);
+std::vector<std::string_view> step_names();
+
+// Null when no problem has such a step.
+const StepName* find_step_name(std::string_view name);
+
+// The section at which the calculation starts: "scores"; for Q, K, V and X: "Q" and "X".
+std::string_view entry_name(Entry entry);
+
+// "h1.weights" is "weights" of the first head: the name behind prefixes of one letter and a number.
+std::string_view behind_prefixes(std::string_view id);
 
 }  // namespace qkv

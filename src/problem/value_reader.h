@@ -21,7 +21,6 @@ class ValueReader {
 
   // The value as written, and with full-width forms folded.
   const std::string& written() const { return setting_.value; }
-  const std::string& whole() const { return setting_.whole_value; }
   const std::string& text() const { return text_; }
   const Key& key() const { return *setting_.key; }
 

@@ -8,6 +8,9 @@ namespace {
 // Longer exact forms than this are not read but skipped.
 constexpr std::size_t kLongestExact = 60;
 
+// A number written with more characters than this stands rounded in a line of arithmetic.
+constexpr std::size_t kLongestAsWritten = 20;
+
 std::string label_or_number(const std::vector<std::string>& labels, Index i) {
   return labels.empty() ? std::to_string(i + 1) : labels[static_cast<std::size_t>(i)];
 }
@@ -51,7 +54,10 @@ std::string number_in_expression(const Trace& trace, const CellAt& at, int decim
   const Node& node = trace.plan()[origin(trace.plan(), at.node)];
   const bool is_as_written = trace.arithmetic() != Arithmetic::format;
   if (!is_as_written || node.given.empty() || node.is_symbolic()) return shown_cell(trace, at, decimals).text;
-  return with_infinity_sign(node.given[static_cast<std::size_t>(at.row * node.shape.cols + at.col)].text);
+  const std::string& text = node.given[static_cast<std::size_t>(at.row * node.shape.cols + at.col)].text;
+  // A number of an array has fifty digits, which nobody wrote.
+  if (text.size() > kLongestAsWritten) return shown_cell(trace, at, decimals).text;
+  return with_infinity_sign(text);
 }
 
 }  // namespace

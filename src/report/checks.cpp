@@ -14,36 +14,41 @@ class Footer {
 
   std::vector<Block> blocks() {
     blocks_.emplace_back(Heading{0, say({"Checks", "核对"}).in(language_), ""});
-    const auto weights = plan_.find("weights");
-    const auto output = plan_.find("output");
-    if (!weights) return std::move(blocks_);
-    const Node& node = plan_[*weights];
-    const auto naive_exp = plan_.find("naive.exp");
-    const auto naive_sum = plan_.find("naive.sum");
+    for (NodeId id = 0; id < plan_.nodes.size(); ++id) {
+      if (plan_[id].name() == "weights" && plan_[id].role == Role::step) softmax_and_read(id);
+    }
+    return std::move(blocks_);
+  }
+
+ private:
+  // Of one head.
+  void softmax_and_read(NodeId weights) {
+    const Node& node = plan_[weights];
+    const auto output = plan_.find(node.prefix + "output");
+    const auto naive_exp = plan_.find(node.prefix + "naive.exp");
+    const auto naive_sum = plan_.find(node.prefix + "naive.sum");
     const bool has_sink = naive_sum && !plan_[*naive_sum].params.numbers.empty();
     if (has_sink) {
       line({"the weights of a row sum to at most 1, the sink takes the rest",
             "每行权重之和不超过 1，其余归汇聚（sink）"},
-           rows_sum_to_less(trace_, *weights), {"rows", "行"}, node);
+           rows_sum_to_less(trace_, weights), {"rows", "行"}, node);
     } else {
-      line({"the weights of a row sum to 1", "每行权重之和为 1"}, rows_sum_to_one(trace_, *weights),
+      line({"the weights of a row sum to 1", "每行权重之和为 1"}, rows_sum_to_one(trace_, weights),
            {"rows", "行"}, node);
     }
     line({"the weight of a forbidden key is 0", "被屏蔽的键权重为 0"},
-         forbidden_weights_are_zero(trace_, *weights), {"cells", "个单元格"}, node);
+         forbidden_weights_are_zero(trace_, weights), {"cells", "个单元格"}, node);
     if (naive_exp && naive_sum) {
       line({"subtracting the maximum changes no weight", "减去最大值不改变任何权重"},
-           shift_changes_nothing(trace_, *weights, *naive_exp, *naive_sum), {"cells", "个单元格"}, node);
+           shift_changes_nothing(trace_, weights, *naive_exp, *naive_sum), {"cells", "个单元格"}, node);
     }
     if (output && !has_sink && !plan_[*output].is_symbolic() &&
         plan_[*output].op->name == std::string_view("weighted_sum")) {
       line({"the output lies in the hull of the values", "输出落在各个值的凸包之内"},
            output_is_in_hull(trace_, *output), {"bounds", "个界"}, plan_[*output]);
     }
-    return std::move(blocks_);
   }
 
- private:
   // The power of ten that is not below it.  A bound on doubles depends on the machine; in steps of a
   // thousand, and from 1e-9 on, all say the same.
   std::string magnitude(double by) const {
@@ -54,7 +59,7 @@ class Footer {
   }
 
   void line(const Text& claim, const Finding& finding, const Text& things, const Node& node) {
-    const std::string what = claim.in(language_);
+    const std::string what = (node.prefix.empty() ? "" : node.id + ": ") + claim.in(language_);
     const std::string unit = things.in(language_);
     switch (finding.outcome) {
       case Finding::Outcome::absent:

@@ -15,8 +15,8 @@ using Naming = std::function<std::string(std::size_t input, bool is_transposed)>
 // operands means a product.
 class PlainWriter {
  public:
-  PlainWriter(std::string_view formula, const Params& params, Naming name)
-      : rest_(formula), params_(params), name_(std::move(name)) {}
+  PlainWriter(const Reading& node, Naming name)
+      : rest_(node.op.formula), params_(node.params), inputs_(node.inputs.size()), name_(std::move(name)) {}
 
   std::string write() { return sequence('\0'); }
 
@@ -87,6 +87,11 @@ class PlainWriter {
     if (take("\\sum_j")) return function("Σ_j");
     if (take("\\max")) return "max";
     const char c = rest_.front();
+    if (take("#*")) {
+      std::string all;
+      for (std::size_t k = 0; k < inputs_; ++k) all += (k == 0 ? "" : ", ") + name_(k, false);
+      return all;
+    }
     if (c == '#' || c == '@') {
       const std::size_t index = static_cast<std::size_t>(rest_[1] - '1');
       rest_.remove_prefix(2);
@@ -104,6 +109,7 @@ class PlainWriter {
 
   std::string_view rest_;
   const Params& params_;
+  std::size_t inputs_;
   Naming name_;
   bool ends_in_function_ = false;
 };
@@ -124,7 +130,11 @@ std::string tex_formula(const Plan& plan, NodeId id, bool brief) {
   std::string out;
   const std::string_view formula = node.op.formula;
   for (std::size_t i = 0; i < formula.size(); ++i) {
-    if ((formula[i] == '#' || formula[i] == '@') && i + 1 < formula.size()) {
+    if (formula.substr(i).starts_with("#*")) {
+      for (std::size_t k = 0; k < node.inputs.size(); ++k)
+        out += (k == 0 ? "" : ", ") + plan[node.inputs[k]].id;
+      ++i;
+    } else if ((formula[i] == '#' || formula[i] == '@') && i + 1 < formula.size()) {
       const std::size_t index = static_cast<std::size_t>(formula[i + 1] - '1');
       out += formula[i] == '#' ? plan[node.inputs[index]].id : node.params.numbers[index].text;
       ++i;
@@ -140,7 +150,7 @@ std::string plain_formula(const Plan& plan, NodeId id, bool brief) {
   const auto name = [&](std::size_t input, bool is_transposed) {
     return plan[node.inputs[input]].id + (is_transposed ? "ᵀ" : "");
   };
-  return PlainWriter(node.op.formula, node.params, name).write();
+  return PlainWriter(node, name).write();
 }
 
 std::string shape_text(const Node& node) { return size_text(node.shape.rows, node.shown_cols()); }
@@ -152,7 +162,7 @@ std::string formula_with_shapes(const Plan& plan, NodeId id, bool brief) {
     if (!is_transposed) return from.id + " " + shape_text(from);
     return from.id + "ᵀ " + size_text(from.shown_cols(), from.shape.rows);
   };
-  const std::string right = PlainWriter(node.op.formula, node.params, name).write();
+  const std::string right = PlainWriter(node, name).write();
   return plan[id].id + " " + shape_text(plan[id]) + (right.empty() ? "" : " = " + right);
 }
 

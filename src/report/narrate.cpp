@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstdlib>
+#include <set>
 
 #include "report/against.h"
 #include "report/checks.h"
@@ -140,14 +142,26 @@ class Narrator {
   bool tells_all() const { return telling_.steps.empty() && telling_.detail != Detail::summary; }
 
   // By --steps, or by saying nothing.
-  bool is_asked_for(const std::string& id) const {
+  bool is_asked_for(std::string_view id) const {
     return telling_.steps.empty() ||
            std::find(telling_.steps.begin(), telling_.steps.end(), id) != telling_.steps.end();
   }
 
+  // What belongs to another head, or to keys that the asked head does not read, is left out.
+  bool is_of_another_head(const Node& node) const {
+    if (!telling_.head) return false;
+    const Index group = *telling_.head / (about_.heads / about_.kv_heads);
+    const auto differs = [&](char kind, Index own) {
+      const std::size_t at = ("." + node.prefix).find(std::string{'.', kind});
+      return at != std::string::npos && std::atol(node.prefix.c_str() + at + 1) != own + 1;
+    };
+    return differs('h', *telling_.head) || differs('g', group);
+  }
+
   bool is_shown(NodeId id) const {
     const Node& node = plan_[id];
-    if (!telling_.steps.empty()) return is_asked_for(node.id);
+    if (is_of_another_head(node)) return false;
+    if (!telling_.steps.empty()) return is_asked_for(node.id) || is_asked_for(node.name());
     switch (telling_.detail) {
       case Detail::summary:
         return id == plan_.last_step();
@@ -165,7 +179,7 @@ class Narrator {
   void step(NodeId id) {
     const Node& node = plan_[id];
     heading(node);
-    if (node.role != Role::given) add(Paragraph{why(node), Tone::plain});
+    if (node.role != Role::given) explain_once(why(node));
     add(Formula{node.id, tex_formula(plan_, id, is_brief()), plain_formula(plan_, id, is_brief()),
                 formula_with_shapes(plan_, id, is_brief())});
     if (shows_table(id)) add(table(id));
@@ -174,6 +188,12 @@ class Narrator {
     const bool has_arithmetic = telling_.detail == Detail::cells || telling_.detail == Detail::full;
     const bool is_computed = node.given.empty() && origin(plan_, id) == id;
     if (has_arithmetic && is_computed) add(working(id));
+  }
+
+  // Each head does the same; one explanation will do.
+  void explain_once(std::string text, Tone tone = Tone::plain) {
+    if (!explained_.insert(text).second) return;
+    add(Paragraph{std::move(text), tone});
   }
 
   // K = Q: the numbers have just been shown, and are shown again only to who asks.
@@ -206,7 +226,7 @@ class Narrator {
 
   bool rows_are_queries(const Node& node) const {
     return node.shape.rows == static_cast<Index>(about_.tokens.size()) && node.rows == about_.tokens &&
-           node.id != "K" && node.id != "V" && node.id != "X_kv";
+           node.name() != "K" && node.name() != "V" && node.name() != "X_kv";
   }
 
   bool shows_row(const Node& node, Index row) const {
@@ -255,15 +275,15 @@ class Narrator {
   // What is worth saying about this step's numbers in particular.
   void remarks(NodeId id) {
     const Node& node = plan_[id];
-    if (node.id == "scores") symmetry(id);
-    if (node.id == "scaled" && std::string_view(node.op->name) == "scale") {
-      paragraph(say({"d_k = {0}, √d_k = {1}", "d_k = {0}，√d_k = {1}"}, node.params.numbers[0].text,
-                    root_text(node.params.numbers[0], telling_.decimals)),
-                Tone::faint);
+    if (node.name() == "scores") symmetry(id);
+    if (node.name() == "scaled" && std::string_view(node.op->name) == "scale") {
+      explain_once(in(say({"d_k = {0}, √d_k = {1}", "d_k = {0}，√d_k = {1}"}, node.params.numbers[0].text,
+                          root_text(node.params.numbers[0], telling_.decimals))),
+                   Tone::faint);
     }
-    if (node.id == "weights") row_sum_remark(id);
+    if (node.name() == "weights") row_sum_remark(id);
     // Rounded weights of a small format do not sum to 1 exactly, and the hull would be claimed wrongly.
-    const bool has_hull = node.id == "output" && std::string_view(node.op->name) == "weighted_sum";
+    const bool has_hull = node.name() == "output" && std::string_view(node.op->name) == "weighted_sum";
     if (has_hull && !node.is_symbolic() && trace_.arithmetic() != Arithmetic::format) hull(id);
   }
 
@@ -363,7 +383,7 @@ class Narrator {
         return;
       }
     }
-    const std::string rows_of = about_.values_are_tokens ? "X" : "V";
+    const std::string rows_of = about_.values_are_tokens ? "X" : plan_[v].id;
     Said bounds;
     for (Index c = 0; c < node.shape.cols && node.shape.cols <= kMostHullColumns; ++c) {
       Index least = 0;
@@ -461,8 +481,9 @@ class Narrator {
   const Telling& telling_;
   Report report_;
   int step_number_ = 0;
-  std::size_t header_end_ = 0;  // blocks before the first step
-  Index departed_ = 0;          // of the numbers shown so far, those with other digits than the true ones
+  std::set<std::string> explained_;  // why-sentences that were said
+  std::size_t header_end_ = 0;       // blocks before the first step
+  Index departed_ = 0;  // of the numbers shown so far, those with other digits than the true ones
   Index compared_ = 0;
   std::optional<NodeId> first_departing_step_;  // once looked for
 };

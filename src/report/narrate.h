@@ -27,6 +27,8 @@ struct About {
   std::vector<std::pair<std::string, std::string>> settings;
   std::vector<std::string> tokens;  // the queries' labels, for --row
   int first_index = 1;
+  Index heads = 1;
+  Index kv_heads = 1;
   std::vector<Said> warnings;  // of the reader; for JSON, a terminal shows them as diagnostics
   Said mask_meaning;
   bool values_are_tokens = false;  // V = X: the hull is that of the inputs themselves
@@ -36,11 +38,12 @@ struct Telling {
   Detail detail = Detail::steps;
   int decimals = 4;
   Language language = Language::en;
-  std::vector<std::string> steps = {};      // ids; empty: all that `detail` shows
-  std::optional<Index> row = std::nullopt;  // one query only
-  bool only_output = false;                 // the bare result
-  bool exact = false;                       // fractions, roots and exponentials beside the decimals
-  bool checks = false;                      // with a footer of what must hold
+  std::vector<std::string> steps = {};       // ids; empty: all that `detail` shows
+  std::optional<Index> row = std::nullopt;   // one query only
+  std::optional<Index> head = std::nullopt;  // one head only, and what all heads share
+  bool only_output = false;                  // the bare result
+  bool exact = false;                        // fractions, roots and exponentials beside the decimals
+  bool checks = false;                       // with a footer of what must hold
   // The true trace, where this one is rounded at every step or computed in a small format.
   const Trace* truth = nullptr;
 };

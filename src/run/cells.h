@@ -5,6 +5,7 @@
 // cell is made of.  Rows and matrices that others ask for again are kept.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -76,7 +77,9 @@ class Cells {
   }
 
  private:
-  static Reads reads(const Node& node, std::size_t input) { return node.op->reads[input]; }
+  static Reads reads(const Node& node, std::size_t input) {
+    return node.op->reads[std::min(input, kMostInputs - 1)];
+  }
 
   // Given matrices, steps without inputs, and steps whose first input is read by rows.
   static bool can_compute_rows(const Node& node) {

@@ -12,7 +12,7 @@
 #include "base/display_width.h"
 #include "input/source.h"
 #include "problem/keys.h"
-#include "problem/read_problem.h"
+#include "methods/methods.h"
 #include "render/diagnostics.h"
 
 namespace {
@@ -50,9 +50,9 @@ void check_diagnostics(const Diagnostics& diagnostics) {
 
 void check(const ProblemInput& input) {
   Diagnostics diagnostics;
-  const auto problem = read_problem(input, diagnostics);
-  require(problem.has_value() != diagnostics.has_errors());
-  if (problem) check_promises(*problem);
+  const auto planned = read_and_plan(input, diagnostics);
+  require(planned.has_value() != diagnostics.has_errors());
+  if (planned) check_promises(planned->problem);
   check_diagnostics(diagnostics);
 }
 

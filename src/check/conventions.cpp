@@ -1,0 +1,177 @@
+#include "check/conventions.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <optional>
+
+#include "base/decimal.h"
+
+namespace qkv {
+namespace {
+
+struct Alternative {
+  std::string name;
+  std::function<void(Choice&)> choose;
+};
+struct Dimension {
+  const char* name;
+  std::vector<Alternative> alternatives;  // what the problem says is not among them
+};
+
+Number decimal(const std::string& text) {
+  NumberError none;
+  return *parse_number(text, none);
+}
+
+Scaling scaling_of(const Problem& problem) {
+  switch (problem.scale.kind) {
+    case ScaleKind::root:
+      return {Scaling::Kind::by_root, problem.scale.d_k};
+    case ScaleKind::factor:
+      return {Scaling::Kind::multiply, problem.scale.factor};
+    case ScaleKind::none:
+      break;
+  }
+  return {};
+}
+
+// The width of a query; nullopt where a table of scores hides it.
+std::optional<Index> width_of_query(const Problem& problem) {
+  if (problem.scale.kind == ScaleKind::root) return std::lround(problem.scale.d_k.value);
+  if (problem.has("Q")) return problem["Q"].cols;
+  if (const auto same = problem.same_as.find("Q"); same != problem.same_as.end() && problem.has(same->second))
+    return problem[same->second].cols;
+  if (!problem.has("W_Q")) return std::nullopt;
+  return problem.layout == Layout::linear ? problem["W_Q"].rows : problem["W_Q"].cols;
+}
+
+Dimension scales(const Problem& problem) {
+  Dimension dimension{"scale", {}};
+  const auto add = [&](std::string name, const Scaling& scaling) {
+    dimension.alternatives.push_back({std::move(name), [scaling](Choice& c) { c.scaling = scaling; }});
+  };
+  if (problem.scale.kind != ScaleKind::none) add("none", {});
+  if (const auto d_k = width_of_query(problem)) {
+    const Number width = whole_number(*d_k);
+    if (problem.scale.kind != ScaleKind::root) add("1/sqrt(d_k)", {Scaling::Kind::by_root, width});
+    add("1/d_k", {Scaling::Kind::divide, width});
+    add("sqrt(d_k)", {Scaling::Kind::multiply, decimal("sqrt(" + width.text + ")")});
+    // As on paper: 1.4, 1.41 or 1.414 for √2.
+    for (const int decimals : {1, 2, 3}) {
+      const std::string root = fixed_text(std::sqrt(static_cast<double>(*d_k)), decimals);
+      if (decimal(root).value * decimal(root).value != static_cast<double>(*d_k))
+        add("1/" + root, {Scaling::Kind::divide, decimal(root)});
+    }
+  }
+  const auto keys = static_cast<long>(problem.kv_tokens.size());
+  add("1/sqrt(keys)", {Scaling::Kind::by_root, whole_number(keys)});
+  if (problem.has("X")) add("1/sqrt(d_model)", {Scaling::Kind::by_root, whole_number(problem["X"].cols)});
+  return dimension;
+}
+
+Dimension axes(const Problem&) {
+  return {"axis", {{"columns", [](Choice& c) { c.axis = Axis::columns; }}, {"all", [](Choice& c) {
+                                                                              c.axis = Axis::all;
+                                                                            }}}};
+}
+
+// Key j is open for query i up to j = i + align.
+Mask causal(Index n, Index m, Index align) {
+  Mask open(n, m);
+  for (Index i = 0; i < n; ++i) {
+    for (Index j = 0; j < m; ++j) open(i, j) = j <= i + align;
+  }
+  return open;
+}
+
+Mask mask_of(const Problem& problem) {
+  if (problem.allowed) return *problem.allowed;
+  return Mask::Constant(static_cast<Index>(problem.tokens.size()),
+                        static_cast<Index>(problem.kv_tokens.size()), true);
+}
+
+Dimension masks(const Problem& problem) {
+  const Mask own = mask_of(problem);
+  const Index n = own.rows();
+  const Index m = own.cols();
+  Dimension dimension{"mask", {}};
+  const auto add = [&](std::string name, Mask mask) {
+    if (mask == own) return;
+    const auto open = std::make_shared<const Mask>(std::move(mask));
+    dimension.alternatives.push_back({std::move(name), [open](Choice& c) { c.open = open; }});
+  };
+  add("none", Mask::Constant(n, m, true));
+  add(n == m ? "causal" : "causal, top-left", causal(n, m, 0));
+  if (n != m) add("causal, bottom-right", causal(n, m, m - n));
+  add("causal without the diagonal", causal(n, m, m - n - 1));
+  add("inverted", !own.array());
+  if (n == m) add("transposed", own.transpose());
+  return dimension;
+}
+
+Dimension hidings(const Problem&) {
+  return {
+      "masking",
+      {{"0 in place of -inf", [](Choice& c) { c.hiding = Hiding::zero_score; }},
+       {"after the softmax", [](Choice& c) { c.hiding = Hiding::zero_weight; }},
+       // The same numbers as -inf before it, unless a sink or another axis takes part.
+       {"after the softmax, renormalised", [](Choice& c) { c.hiding = Hiding::zero_weight_renormalised; }}}};
+}
+
+Dimension layouts(const Problem& problem) {
+  const bool has_weights =
+      problem.has("W_Q") || problem.has("W_K") || problem.has("W_V") || problem.has("W_O");
+  if (!has_weights) return {"layout", {}};
+  return {"layout", {{"transposed", [](Choice& c) { c.is_other_layout = true; }}}};
+}
+
+Dimension roles(const Problem& problem) {
+  if (problem.entry == Entry::scores) return {"roles", {}};
+  return {"roles", {{"Q and K exchanged", [](Choice& c) { c.are_q_and_k_exchanged = true; }}}};
+}
+
+Dimension values_read(const Problem& problem) {
+  Dimension dimension{"values", {}};
+  if (problem.entry != Entry::scores)
+    dimension.alternatives.push_back({"K", [](Choice& c) { c.values = "K"; }});
+  if (problem.has("X")) dimension.alternatives.push_back({"X", [](Choice& c) { c.values = "X"; }});
+  return dimension;
+}
+
+Dimension caps(const Problem& problem) {
+  if (!problem.softcap) return {"softcap", {}};
+  return {"softcap", {{"none", [](Choice& c) { c.cap = Cap::none; }}, {"after the mask", [](Choice& c) {
+                                                                         c.cap = Cap::after_mask;
+                                                                       }}}};
+}
+
+// A dimension is a row here, a field of Choice, and the place in check/detect.cpp where that field counts.
+constexpr std::array<Dimension (*)(const Problem&), 8> kDimensions{scales,  axes,  masks,       hidings,
+                                                                   layouts, roles, values_read, caps};
+
+}  // namespace
+
+std::vector<Combination> combinations(const Problem& problem) {
+  std::vector<Combination> all{
+      {{}, {.scaling = scaling_of(problem), .open = std::make_shared<const Mask>(mask_of(problem))}}};
+  for (const auto dimension_of : kDimensions) {
+    const Dimension dimension = dimension_of(problem);
+    const std::size_t before = all.size();
+    for (const Alternative& alternative : dimension.alternatives) {
+      for (std::size_t i = 0; i < before; ++i) {
+        Combination changed = all[i];
+        changed.changes.emplace_back(dimension.name, alternative.name);
+        alternative.choose(changed.choice);
+        all.push_back(std::move(changed));
+      }
+    }
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Combination& a, const Combination& b) {
+    return a.changes.size() < b.changes.size();
+  });
+  return all;
+}
+
+}  // namespace qkv

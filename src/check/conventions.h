@@ -1,0 +1,47 @@
+// The conventions that an implementation of attention can follow, as a lattice: what the problem says, and in
+// each dimension what it could say instead.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "problem/problem.h"
+
+namespace qkv {
+
+struct Scaling {
+  enum class Kind { none, by_root, divide, multiply };
+  Kind kind = Kind::none;
+  Number number = {};
+};
+// Along which the softmax sums to one.
+enum class Axis { rows, columns, all };
+// What is done to a key that the mask hides.
+enum class Hiding { minus_infinity, zero_score, zero_weight, zero_weight_renormalised };
+enum class Cap { before_mask, after_mask, none };
+
+struct Choice {
+  Scaling scaling;
+  Axis axis = Axis::rows;
+  std::shared_ptr<const Mask> open;  // [n, m]: which keys a query may look at
+  Hiding hiding = Hiding::minus_infinity;
+  bool is_other_layout = false;
+  bool are_q_and_k_exchanged = false;
+  std::string values = "V";
+  Cap cap = Cap::before_mask;
+};
+
+// By dimension: {"scale", "none"}, {"axis", "columns"}; only what differs from the problem.
+using Conventions = std::vector<std::pair<std::string, std::string>>;
+
+struct Combination {
+  Conventions changes;
+  Choice choice;
+};
+
+// Every choice in every dimension with every other; those with fewest changes first.
+std::vector<Combination> combinations(const Problem& problem);
+
+}  // namespace qkv

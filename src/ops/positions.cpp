@@ -1,0 +1,217 @@
+// Where a token stands: sinusoids or learned vectors added to X, and rotations of Q and K.
+
+#include "ops/position_kernels.h"
+#include "ops/row_helpers.h"
+#include "ops/rows.h"
+
+namespace qkv::ops {
+namespace {
+
+// numbers: the base, and how many columns turn.
+Index turning_columns(const Params& p) { return static_cast<Index>(p.numbers[1].value); }
+
+template <bool is_interleaved>
+constexpr auto rotation = []<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) {
+  return kernels::rotate<T>(in[0], in[1], is_interleaved);
+};
+
+template <bool is_interleaved>
+Expression rotated_cell(const CellQuestion& q) {
+  const Index pairs = q.inputs[1].cols;
+  for (Index i = 0; i < pairs; ++i) {
+    const auto [a, b] = kernels::turning_pair(i, pairs, is_interleaved);
+    if (q.col == a) {
+      return {Term(0, q.row, a), "·cos(", Term(1, q.row, i), ") − ",
+              Term(0, q.row, b), "·sin(", Term(1, q.row, i), ")"};
+    }
+    if (q.col == b) {
+      return {Term(0, q.row, a), "·sin(", Term(1, q.row, i), ") + ",
+              Term(0, q.row, b), "·cos(", Term(1, q.row, i), ")"};
+    }
+  }
+  return {Term(0, q.row, q.col)};
+}
+
+template <bool is_interleaved>
+constexpr Op rotation_op(Text title, Text why) {
+  return {
+      .name = is_interleaved ? "rotate_interleaved" : "rotate_half",
+      .title = title,
+      .why = why,
+      .formula = "rotate(#1; #2)",
+      .kernel = kernel<rotation<is_interleaved>>(),
+      .shape = same_shape,
+      .cell = rotated_cell<is_interleaved>,
+      .is_algebraic = false,
+      .reads = {Reads::row, Reads::row},
+  };
+}
+
+constexpr Text kTurnedQ{"Queries, turned by their positions", "按位置旋转后的查询"};
+constexpr Text kTurnedK{"Keys, turned by their positions", "按位置旋转后的键"};
+constexpr Text kHalfWhy{
+    "RoPE, halves: column i turns together with column i + half of the width. A score then depends only on "
+    "how far apart query and key stand.",
+    "RoPE（前后半配对）：第 i 列与后半的第 i 列组成一对，按角度旋转。这样分数只取决于查询和键相距多远。"};
+constexpr Text kInterleavedWhy{
+    "RoPE, interleaved: neighbouring columns (1, 2), (3, 4) … turn together. A score then depends only on "
+    "how "
+    "far apart query and key stand.",
+    "RoPE（相邻配对）：第 1、2 列一对，第 3、4 列一对……按角度旋转。这样分数只取决于查询和键相距多远。"};
+
+Shape sum_shape(std::span<const Shape> in, const Params&) { return in[0]; }
+
+}  // namespace
+
+const Op positions{
+    .name = "positions",
+    .title = {"Positions", "位置"},
+    .why = {"Where each token stands, counted from 0.", "每个 token 所在的位置，从 0 数起。"},
+    .formula = "",
+    .kernel = {},
+    .shape = [](std::span<const Shape>, const Params& p) { return p.shape; },
+    .cell = [](const CellQuestion&) { return Expression{}; },
+};
+
+const Op turning_angles{
+    .name = "angles",
+    .title = {"Angles", "旋转角"},
+    .why = {"Pair i turns by position / base^(2i/d) radians, i counted from 0: the first pair fast, the last "
+            "one slowly.",
+            "第 i 对（从 0 数起）转过 位置 / base^(2i/d) 弧度：靠前的转得快，靠后的转得慢。"},
+    .formula = R"(\frac{#1}{@1^{2i/@2}})",
+    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
+      return kernels::angles<T>(in[0], p.numbers[0], turning_columns(p));
+    }>(),
+    .shape =
+        [](std::span<const Shape> in, const Params& p) {
+          return Shape{in[0].rows, (turning_columns(p) + 1) / 2};
+        },
+    .cell =
+        [](const CellQuestion& q) {
+          return Expression{Term(0, q.row, 0), " / (" + q.params.numbers[0].text + ")^(" +
+                                                   std::to_string(2 * q.col) + "/" +
+                                                   q.params.numbers[1].text + ")"};
+        },
+    .is_algebraic = false,
+    .reads = {Reads::row},
+};
+
+const Op rotate_half_q = rotation_op<false>(kTurnedQ, kHalfWhy);
+const Op rotate_half_k = rotation_op<false>(kTurnedK, kHalfWhy);
+const Op rotate_interleaved_q = rotation_op<true>(kTurnedQ, kInterleavedWhy);
+const Op rotate_interleaved_k = rotation_op<true>(kTurnedK, kInterleavedWhy);
+
+const Op sinusoids{
+    .name = "sinusoids",
+    .title = {"Sinusoidal positions", "正弦位置编码"},
+    .why = {"Each position as the sines and cosines of its angles: column 1 sin, column 2 cos of the first "
+            "angle, and so on.",
+            "用各个角度的正弦和余弦表示位置：第 1 列是第一个角的 sin，第 2 列是它的 cos，依此类推。"},
+    .formula = "[sin #1, cos #1]",
+    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
+      return kernels::sinusoids<T>(in[0], turning_columns(p));
+    }>(),
+    .shape =
+        [](std::span<const Shape> in, const Params& p) {
+          return Shape{in[0].rows, turning_columns(p)};
+        },
+    .cell =
+        [](const CellQuestion& q) {
+          return Expression{q.col % 2 == 0 ? "sin(" : "cos(", Term(0, q.row, q.col / 2), ")"};
+        },
+    .is_algebraic = false,
+    .reads = {Reads::row},
+};
+
+const Op learned_positions{
+    .name = "parameter",
+    .title = {"Learned positions", "可学习的位置编码"},
+    .why = {"One learned vector per position.", "每个位置一个学来的向量。"},
+    .formula = "",
+    .kernel = {},
+    .shape = [](std::span<const Shape>, const Params& p) { return p.shape; },
+    .cell = [](const CellQuestion&) { return Expression{}; },
+};
+
+const Op add_positions{
+    .name = "add",
+    .title = {"Input vectors with positions", "加上位置的输入向量"},
+    .why =
+        {"Attention by itself does not see the order of the tokens; the vector of its position is added to "
+         "each.",
+         "注意力本身看不见 token 的顺序；给每个 token 加上它所在位置的向量。"},
+    .formula = "#1 + #2",
+    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) -> MatrixOf<T> {
+      return in[0].get() + in[1].get();
+    }>(),
+    .shape = sum_shape,
+    .cell =
+        [](const CellQuestion& q) {
+          return Expression{Term(0, q.row, q.col), " + ", Term(1, q.row, q.col)};
+        },
+    .reads = {Reads::cell, Reads::cell},
+};
+
+// ---- The cache -----------------------------------------------------------------------------
+
+namespace {
+
+constexpr Op joined_rows(Text title, Text why) {
+  return {
+      .name = "append",
+      .title = title,
+      .why = why,
+      .formula = "[#1; #2]",
+      .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) -> MatrixOf<T> {
+        const MatrixOf<T>& above = in[0];
+        const MatrixOf<T>& below = in[1];
+        MatrixOf<T> result(above.rows() + below.rows(), above.cols());
+        result.topRows(above.rows()) = above;
+        result.bottomRows(below.rows()) = below;
+        return result;
+      }>(),
+      .shape =
+          [](std::span<const Shape> in, const Params&) {
+            return Shape{in[0].rows + in[1].rows, in[0].cols};
+          },
+      .cell =
+          [](const CellQuestion& q) {
+            const Index above = q.inputs[0].rows;
+            return Expression{q.row < above ? Term(0, q.row, q.col) : Term(1, q.row - above, q.col)};
+          },
+  };
+}
+
+}  // namespace
+
+const Op past_keys{
+    .name = "past",
+    .title = {"Cached keys", "缓存的键"},
+    .why = {"Keys of earlier tokens, computed in earlier passes and kept.",
+            "之前的 token 的键，早先算好并缓存下来。"},
+    .formula = "",
+    .kernel = {},
+    .shape = [](std::span<const Shape>, const Params& p) { return p.shape; },
+    .cell = [](const CellQuestion&) { return Expression{}; },
+};
+const Op past_values{
+    .name = "past",
+    .title = {"Cached values", "缓存的值"},
+    .why = {"Values of earlier tokens, computed in earlier passes and kept.",
+            "之前的 token 的值，早先算好并缓存下来。"},
+    .formula = "",
+    .kernel = {},
+    .shape = [](std::span<const Shape>, const Params& p) { return p.shape; },
+    .cell = [](const CellQuestion&) { return Expression{}; },
+};
+const Op append_keys =
+    joined_rows({"Keys, the cached ones first", "键：缓存在前"},
+                {"The new keys are appended to the cached ones; nothing old is computed again.",
+                 "新的键接在缓存之后；旧的不必重算。"});
+const Op append_values =
+    joined_rows({"Values, the cached ones first", "值：缓存在前"},
+                {"The new values are appended to the cached ones; nothing old is computed again.",
+                 "新的值接在缓存之后；旧的不必重算。"});
+
+}  // namespace qkv::ops

@@ -1,0 +1,191 @@
+#include "problem/positions.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+
+namespace qkv {
+namespace {
+
+void error_at(const Settings& settings, const char* key, Said message, Said hint, Diagnostics& diagnostics) {
+  report(Severity::error, settings.find(key)->value_place, std::move(message), std::move(hint), diagnostics);
+}
+
+Given in_order(const Given& given, const std::vector<Index>& rows) {
+  Given result = given;
+  result.cells.clear();
+  result.row_labels.clear();
+  for (const Index row : rows) {
+    for (Index col = 0; col < given.cols; ++col) result.cells.push_back(given.at(row, col));
+    if (!given.row_labels.empty())
+      result.row_labels.push_back(given.row_labels[static_cast<std::size_t>(row)]);
+  }
+  return result;
+}
+
+class PositionSettler {
+ public:
+  PositionSettler(const Draft& draft, const Roles& roles, Problem& problem, Diagnostics& diagnostics)
+      : draft_(draft),
+        settings_(draft.settings),
+        roles_(roles),
+        problem_(problem),
+        diagnostics_(diagnostics) {}
+
+  void settle() {
+    rope();
+    const Index past = draft_.has("past_K") ? draft_.find("past_K")->given.rows : 0;
+    const Index new_keys = *roles_.keys - past;
+    problem_.positions = given_or_counted("positions", settings_.positions, *roles_.queries, past);
+    // In self-attention the new keys stand where the queries stand.
+    const bool are_queries =
+        settings_.kv_positions.empty() && !draft_.has("X_kv") && new_keys == *roles_.queries;
+    problem_.kv_positions = are_queries
+                                ? problem_.positions
+                                : given_or_counted("kv_positions", settings_.kv_positions, new_keys, past);
+    needs_x();
+  }
+
+ private:
+  void error(const char* key, Said message, Said hint = {}) {
+    error_at(settings_, key, std::move(message), std::move(hint), diagnostics_);
+  }
+
+  void rope() {
+    const bool is_off = settings_.rope == Rope::Pairs::none;
+    for (const char* key : {"rope_base", "rope_dims"}) {
+      if (!is_off || !settings_.find(key)) continue;
+      report(Severity::warning, settings_.find(key)->place,
+             say({"'{0}' has no effect: rope is none", "rope 为 none，“{0}”不起作用"}, key), {},
+             diagnostics_);
+    }
+    if (is_off) return;
+    if (!roles_.computes_scores()) {
+      return error("rope", say({"rope turns Q and K, but the calculation starts at a later step",
+                                "rope 旋转 Q 和 K，而计算从更后面的步骤开始"}));
+    }
+    problem_.rope = {settings_.rope, settings_.rope_base, 0};
+    if (!roles_.q.shape) return;
+    const Index d_k = roles_.q.shape->cols / problem_.heads;
+    problem_.rope.dims = settings_.rope_dims.value_or(d_k);
+    const char* key = settings_.rope_dims ? "rope_dims" : "rope";
+    if (problem_.rope.dims % 2 != 0) {
+      error(key, say({"{0} columns cannot turn in pairs", "{0} 列不能两两配对旋转"}, problem_.rope.dims),
+            say({"rope_dims takes an even number up to d_k = {0}", "rope_dims 应为不超过 d_k = {0} 的偶数"},
+                d_k));
+    } else if (problem_.rope.dims > d_k) {
+      error(key, say({"rope_dims = {0}, but a head is {1} wide", "rope_dims = {0}，而一个头只有 {1} 列"},
+                     problem_.rope.dims, d_k));
+    }
+  }
+
+  std::vector<long> given_or_counted(const char* key, const std::vector<long>& given, Index count,
+                                     Index first) {
+    if (!settings_.find(key)) {
+      std::vector<long> counted(static_cast<std::size_t>(count));
+      std::iota(counted.begin(), counted.end(), static_cast<long>(first));
+      return counted;
+    }
+    if (static_cast<Index>(given.size()) != count) {
+      error(key, say({"'{0}' has {1} numbers for {2} tokens", "“{0}”有 {1} 个数，而 token 有 {2} 个"}, key,
+                     given.size(), count));
+    }
+    const bool is_used = settings_.rope != Rope::Pairs::none || settings_.adds_sinusoids;
+    if (!is_used) {
+      report(Severity::warning, settings_.find(key)->place,
+             say({"'{0}' has no effect without rope or pos", "没有 rope 和 pos 时，“{0}”不起作用"}, key), {},
+             diagnostics_);
+    }
+    return given;
+  }
+
+  // What is added to X needs an X that is used.
+  void needs_x() {
+    const DraftMatrix* x = draft_.find("X");
+    if (settings_.adds_sinusoids && !x) {
+      error("pos", say({"pos = sinusoidal is added to [X], which is not given",
+                        "pos = sinusoidal 要加到 [X] 上，但没有给出 [X]"}));
+    }
+    const DraftMatrix* p = draft_.find("P");
+    if (!p || !p->has_shape) return;
+    if (!x) {
+      report(Severity::error, p->place(),
+             say({"[P] is added to [X], which is not given", "[P] 要加到 [X] 上，但没有给出 [X]"}), {},
+             diagnostics_);
+    } else if (x->has_shape && x->given.shape() != p->given.shape()) {
+      report(Severity::error, p->place(),
+             say({"[P] is {0}, but [X] is {1}: one learned vector per token",
+                  "[P] 是 {0}，而 [X] 是 {1}：每个 token 对应一行"},
+                 size_text(p->given.shape()), size_text(x->given.shape())),
+             {}, diagnostics_);
+    }
+    if (settings_.adds_sinusoids) {
+      report(Severity::error, p->place(),
+             say({"[P] and pos = sinusoidal are two kinds of positions",
+                  "[P] 与 pos = sinusoidal 是两种位置编码"}),
+             say({"keep one of them", "请只保留一种"}), diagnostics_);
+    }
+  }
+
+  const Draft& draft_;
+  const Settings& settings_;
+  const Roles& roles_;
+  Problem& problem_;
+  Diagnostics& diagnostics_;
+};
+
+}  // namespace
+
+void shuffle_tokens(Draft& draft, Roles& roles, Diagnostics& diagnostics) {
+  Settings& settings = draft.settings;
+  if (!settings.find("order") || !roles.queries || !roles.keys) return;
+  const Index n = *roles.queries;
+  if (!roles.computes_scores() || draft.has("X_kv") || draft.has("past_K") || n != *roles.keys) {
+    return error_at(
+        settings, "order",
+        say({"order shuffles the tokens of self-attention that starts at [X] or at [Q], [K] and [V]",
+             "order 用于从 [X] 或 [Q]、[K]、[V] 开始的自注意力，打乱其中的 token"}),
+        {}, diagnostics);
+  }
+  std::vector<Index> rows;
+  std::vector<bool> is_taken(static_cast<std::size_t>(n), false);
+  for (const long written : settings.order) {
+    const Index row = written - settings.first_index;
+    if (row < 0 || row >= n || is_taken[static_cast<std::size_t>(row)]) continue;
+    is_taken[static_cast<std::size_t>(row)] = true;
+    rows.push_back(row);
+  }
+  if (static_cast<Index>(rows.size()) != n || static_cast<Index>(settings.order.size()) != n) {
+    return error_at(settings, "order",
+                    say({"order names each of the {0} tokens once, by the numbers {1} to {2}",
+                         "order 要把 {0} 个 token 各写一次，编号从 {1} 到 {2}"},
+                        n, settings.first_index, n - 1 + settings.first_index),
+                    {}, diagnostics);
+  }
+  for (const char* name : {"X", "Q", "K", "V"}) {
+    const auto matrix = draft.matrices.find(name);
+    if (matrix != draft.matrices.end() && matrix->second.has_shape && matrix->second.given.rows == n)
+      matrix->second.given = in_order(matrix->second.given, rows);
+  }
+  const auto shuffle = [&](std::optional<std::vector<std::string>>& labels) {
+    if (!labels || static_cast<Index>(labels->size()) != n) return;
+    std::vector<std::string> shuffled;
+    for (const Index row : rows) shuffled.push_back((*labels)[static_cast<std::size_t>(row)]);
+    labels = std::move(shuffled);
+  };
+  const DraftMatrix* named = draft.find(draft.has("X") ? "X" : "Q");
+  if (!settings.tokens && (!named || named->given.row_labels.empty())) {
+    // The usual names stay with their tokens too.
+    settings.tokens.emplace();
+    for (Index i = 0; i < n; ++i) settings.tokens->push_back("t" + std::to_string(i + settings.first_index));
+  }
+  shuffle(settings.tokens);
+  shuffle(settings.kv_tokens);
+}
+
+void settle_positions(const Draft& draft, const Roles& roles, Problem& problem, Diagnostics& diagnostics) {
+  PositionSettler(draft, roles, problem, diagnostics).settle();
+}
+
+}  // namespace qkv

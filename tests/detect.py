@@ -1,0 +1,465 @@
+"""Attention as other people write it, and the convention that `qkv detect` names for their numbers.
+
+Everything here is NumPy from the definitions alone; nothing is taken from qkv but its answer.
+    QKV         the program (needed)
+    QKV_RANDOM  how many random outputs must be explained by nothing (50)
+    QKV_SECONDS how long one call may take (1)
+    QKV_SEED    another seed
+"""
+
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+QKV = os.environ["QKV"]
+RANDOM_OUTPUTS = int(os.environ.get("QKV_RANDOM", "50"))
+MOST_SECONDS = float(os.environ.get("QKV_SECONDS", "1"))
+SEED = int(os.environ.get("QKV_SEED", "20171206"))
+ROUNDS = 4
+FORMS = ["f8", "text", "json", "f4", "list"]
+
+
+# ---- Attention -----------------------------------------------------------------------------------
+
+
+def softmax(scores, axis=1):
+    e = np.exp(scores - scores.max())
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+def causal(n, m, align=None):
+    """True where query i may look at key j."""
+    align = m - n if align is None else align
+    return np.arange(m)[None, :] <= np.arange(n)[:, None] + align
+
+
+def hide(scores, may_look):
+    return np.where(may_look, scores, -np.inf)
+
+
+def in_digits(x, digits):
+    """x rounded to so many binary digits, ties to even."""
+    fraction, exponent = np.frexp(x)
+    return np.ldexp(np.rint(np.ldexp(fraction, digits)), exponent - digits)
+
+
+assert in_digits(0.1, 11) == np.float16(0.1) and in_digits(0.1, 24) == np.float32(0.1)
+
+
+def rounded_attention(q, k, v, digits):
+    """Every operation rounded to the digits, sums from left to right."""
+
+    def r(x):
+        return in_digits(x, digits)
+
+    q, k, v = r(q), r(k), r(v)
+    n, d_k = q.shape
+    m, d_v = v.shape
+    root = r(math.sqrt(d_k))
+    weights, output = np.zeros((n, m)), np.zeros((n, d_v))
+    for i in range(n):
+        scores = []
+        for j in range(m):
+            dot = 0.0
+            for c in range(d_k):
+                dot = r(dot + r(q[i, c] * k[j, c]))
+            scores.append(r(dot / root))
+        e = [r(math.exp(r(s - max(scores)))) for s in scores]
+        total = 0.0
+        for x in e:
+            total = r(total + x)
+        for j in range(m):
+            weights[i, j] = r(e[j] / total)
+        for c in range(d_v):
+            read = 0.0
+            for j in range(m):
+                read = r(read + r(weights[i, j] * v[j, c]))
+            output[i, c] = read
+    return weights, output
+
+
+# ---- Problems ------------------------------------------------------------------------------------
+
+
+class Problem:
+    """Matrices with three decimals, so that the text and the doubles say the same."""
+
+    def __init__(self, rng, settings="", **shapes):
+        self.settings = settings
+        self.sections = {name: np.round(rng.normal(size=shape), 3) for name, shape in shapes.items()}
+
+    def __getattr__(self, name):
+        return self.sections[name]
+
+    def text(self):
+        lines = [self.settings]
+        for name, matrix in self.sections.items():
+            lines.append(f"[{name}]")
+            lines += [" ".join(repr(float(x)) for x in row) for row in matrix]
+        return "\n".join(lines) + "\n"
+
+
+def qkv(rng, settings="", n=None, m=None, d_k=None, d_v=None):
+    n = n or int(rng.integers(3, 8))
+    m = m or n
+    d_k = d_k or int(rng.integers(2, 5))
+    d_v = d_v or d_k + 1
+    return Problem(rng, settings, Q=(n, d_k), K=(m, d_k), V=(m, d_v))
+
+
+def projected(rng, settings="", d_model=5, d_k=3, d_v=2):
+    """Weights that are not square, and W_O back to the width of the tokens."""
+    p = Problem(rng, settings, X=(int(rng.integers(3, 8)), d_model), W_Q=(d_model, d_k), W_K=(d_model, d_k),
+                W_V=(d_model, d_v))
+    return p, p.X @ p.W_Q, p.X @ p.W_K, p.X @ p.W_V
+
+
+def dots(p):
+    return p.Q @ p.K.T
+
+
+def root(p):
+    return math.sqrt(p.Q.shape[1])
+
+
+# ---- The conventions: each gives a problem, its weights and output, and what must be named --------
+
+CASES = []
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+@case
+def as_the_problem_says(rng):
+    p = qkv(rng)
+    w = softmax(dots(p) / root(p))
+    return p, w, w @ p.V, {}
+
+
+@case
+def as_the_problem_says_from_tokens(rng):
+    p, q, k, v = projected(rng, "mask = causal")
+    w = softmax(hide(q @ k.T / math.sqrt(3), causal(len(q), len(q))))
+    return p, w, w @ v, {}
+
+
+@case
+def scale_forgotten(rng):
+    p = qkv(rng)
+    w = softmax(dots(p))
+    return p, w, w @ p.V, {"scale": "none"}
+
+
+@case
+def scale_added(rng):
+    p = qkv(rng, "scale = none")
+    w = softmax(dots(p) / root(p))
+    return p, w, w @ p.V, {"scale": "1/sqrt(d_k)"}
+
+
+@case
+def scale_without_root(rng):
+    p, q, k, v = projected(rng)
+    w = softmax(q @ k.T / 3)
+    return p, w, w @ v, {"scale": "1/d_k"}
+
+
+@case
+def scale_the_wrong_way(rng):
+    p = qkv(rng, d_k=3)
+    w = softmax(dots(p) * math.sqrt(3))
+    return p, w, w @ p.V, {"scale": "sqrt(d_k)"}
+
+
+@case
+def scale_by_keys(rng):
+    p = qkv(rng, n=4, m=6, d_k=3)
+    w = softmax(dots(p) / math.sqrt(6))
+    return p, w, w @ p.V, {"scale": "1/sqrt(keys)"}
+
+
+@case
+def scale_by_model(rng):
+    p, q, k, v = projected(rng, d_model=8)
+    w = softmax(q @ k.T / math.sqrt(8))
+    expected = {"scale": "1/sqrt(d_model)"}
+    return p, w, w @ v, expected
+
+
+@case
+def rounded_root(rng):
+    d_k, divisor = [(2, 1.4), (2, 1.41), (3, 1.7), (3, 1.73), (5, 2.2), (5, 2.24), (8, 2.8), (8, 2.83),
+                    (2, 1.414)][rng.integers(0, 9)]
+    p = qkv(rng, n=5, d_k=d_k)
+    w = softmax(dots(p) / divisor)
+    return p, w, w @ p.V, {"scale": f"1/{divisor}"}
+
+
+@case
+def softmax_down_the_columns(rng):
+    p = qkv(rng)
+    w = softmax(dots(p) / root(p), axis=0)
+    return p, w, w @ p.V, {"axis": "columns"}
+
+
+@case
+def softmax_over_everything(rng):
+    p = qkv(rng)
+    w = softmax(dots(p) / root(p), axis=None)
+    return p, w, w @ p.V, {"axis": "all"}
+
+
+@case
+def mask_forgotten(rng):
+    p = qkv(rng, "mask = causal")
+    w = softmax(dots(p) / root(p))
+    return p, w, w @ p.V, {"mask": "none"}
+
+
+@case
+def mask_added(rng):
+    p = qkv(rng)
+    n = len(p.Q)
+    w = softmax(hide(dots(p) / root(p), causal(n, n)))
+    return p, w, w @ p.V, {"mask": "causal"}
+
+
+@case
+def corner_of_the_mask(rng):
+    n, m = int(rng.integers(2, 5)), int(rng.integers(5, 9))
+    p = qkv(rng, "mask = causal", n=n, m=m)  # bottom-right
+    w = softmax(hide(dots(p) / root(p), causal(n, m, align=0)))
+    return p, w, w @ p.V, {"mask": "causal, top-left"}
+
+
+@case
+def other_corner_of_the_mask(rng):
+    n, m = int(rng.integers(2, 5)), int(rng.integers(5, 9))
+    p = qkv(rng, "mask = causal\nalign = top-left", n=n, m=m)
+    w = softmax(hide(dots(p) / root(p), causal(n, m)))
+    return p, w, w @ p.V, {"mask": "causal, bottom-right"}
+
+
+@case
+def diagonal_hidden_too(rng):
+    n, m = 4, 6
+    p = qkv(rng, "mask = causal", n=n, m=m)
+    w = softmax(hide(dots(p) / root(p), causal(n, m, align=m - n - 1)))
+    return p, w, w @ p.V, {"mask": "causal without the diagonal"}
+
+
+def with_given_mask(rng):
+    """A mask in which every row and every column hides a key and shows one, and which is no mirror image."""
+    p = qkv(rng, "mask_values = look", n=5)
+    may_look = (np.arange(5)[None, :] - np.arange(5)[:, None]) % 5 < 2
+    may_look[0, 3] = True
+    p.sections["mask"] = may_look.astype(float)
+    return p, may_look
+
+
+@case
+def polarity_of_the_mask(rng):
+    p, may_look = with_given_mask(rng)
+    w = softmax(hide(dots(p) / root(p), ~may_look))
+    return p, w, w @ p.V, {"mask": "inverted"}
+
+
+@case
+def mask_transposed(rng):
+    p, may_look = with_given_mask(rng)
+    w = softmax(hide(dots(p) / root(p), may_look.T))
+    return p, w, w @ p.V, {"mask": "transposed"}
+
+
+@case
+def zero_in_place_of_minus_infinity(rng):
+    p = qkv(rng, "mask = causal")
+    n = len(p.Q)
+    w = softmax(dots(p) / root(p) * causal(n, n))
+    return p, w, w @ p.V, {"masking": "0 in place of -inf"}
+
+
+@case
+def mask_after_the_softmax(rng):
+    p = qkv(rng, "mask = causal")
+    n = len(p.Q)
+    w = softmax(dots(p) / root(p)) * causal(n, n)
+    return p, w, w @ p.V, {"masking": "after the softmax"}
+
+
+@case
+def mask_after_the_softmax_renormalised(rng):
+    """The same numbers as the masked softmax, so nothing is to be named."""
+    p = qkv(rng, "mask = causal")
+    n = len(p.Q)
+    w = softmax(dots(p) / root(p)) * causal(n, n)
+    w /= w.sum(axis=1, keepdims=True)
+    return p, w, w @ p.V, {}
+
+
+@case
+def weights_stored_the_other_way(rng):
+    p = projected(rng, d_model=4, d_k=4, d_v=4)[0]
+    w = softmax((p.X @ p.W_Q.T) @ (p.X @ p.W_K.T).T / 2)
+    return p, w, w @ (p.X @ p.W_V.T), {"layout": "transposed"}
+
+
+@case
+def queries_and_keys_exchanged(rng):
+    p, q, k, v = projected(rng)
+    w = softmax(k @ q.T / math.sqrt(3))
+    return p, w, w @ v, {"roles": "Q and K exchanged"}
+
+
+@case
+def keys_read_in_place_of_values(rng):
+    p, q, k, _ = projected(rng)
+    return p, None, softmax(q @ k.T / math.sqrt(3)) @ k, {"values": "K"}
+
+
+@case
+def tokens_read_in_place_of_values(rng):
+    p, q, k, _ = projected(rng)
+    return p, None, softmax(q @ k.T / math.sqrt(3)) @ p.X, {"values": "X"}
+
+
+@case
+def cap_after_the_mask(rng):
+    p = qkv(rng, "mask = causal\nsoftcap = 1.5")
+    n = len(p.Q)
+    w = softmax(1.5 * np.tanh(hide(dots(p) / root(p), causal(n, n)) / 1.5))
+    return p, w, w @ p.V, {"softcap": "after the mask"}
+
+
+@case
+def cap_forgotten(rng):
+    p = qkv(rng, "softcap = 1.5")
+    w = softmax(dots(p) / root(p))
+    return p, w, w @ p.V, {"softcap": "none"}
+
+
+@case
+def two_changes(rng):
+    p = qkv(rng, "mask = causal")
+    w = softmax(dots(p))
+    return p, w, w @ p.V, {"scale": "none", "mask": "none"}
+
+
+@case
+def three_changes(rng):
+    p, q, k, v = projected(rng)
+    n = len(q)
+    w = softmax(hide(k @ q.T / 3, causal(n, n)))
+    return p, w, w @ v, {"scale": "1/d_k", "mask": "causal", "roles": "Q and K exchanged"}
+
+
+def in_format(digits, name):
+    def in_this_format(rng):
+        p = qkv(rng, n=6)
+        w, output = rounded_attention(p.Q, p.K, p.V, digits)
+        return p, w, output, {"precision": name}
+
+    in_this_format.__name__ = f"every_operation_in_{name}"
+    in_this_format.forms = ["f8", "json"]  # fewer digits are explained by true arithmetic as well
+    return case(in_this_format)
+
+
+in_format(24, "fp32")
+in_format(11, "fp16")
+in_format(8, "bf16")
+
+rounded_root.forms = ["f8", "json", "list"]  # 1.414 and √2 are the same at four decimals
+
+
+# ---- Writing, asking, judging --------------------------------------------------------------------
+
+
+def write(folder, form, matrices):
+    """One matrix or two, as somebody would send them; returns the file."""
+    path = os.path.join(folder, "output." + form)
+    if form == "json":
+        with open(path, "w") as file:
+            json.dump({name: m.tolist() for name, m in matrices.items()}, file)
+        return path
+    if form == "text":
+        with open(path, "w") as file:
+            for name, m in matrices.items():
+                print(f"[{name}]", file=file)
+                np.savetxt(file, m, fmt="%.4f")
+        return path
+    matrix = list(matrices.values())[-1]  # these forms hold one matrix and no name
+    if form == "list":
+        with open(path, "w") as file:
+            json.dump(matrix.tolist(), file)
+        return path
+    with open(path, "wb") as file:  # np.save would add .npy to the name
+        np.save(file, matrix.astype(form))
+    return path
+
+
+def ask(folder, problem, path):
+    file = os.path.join(folder, "problem.qkv")
+    with open(file, "w") as out:
+        out.write(problem.text())
+    begin = time.monotonic()
+    answer = subprocess.run([QKV, "detect", file, path, "-f", "json"], capture_output=True, text=True)
+    seconds = time.monotonic() - begin
+    if answer.returncode not in (0, 1):
+        sys.exit(f"status {answer.returncode}: {answer.stderr}\n{problem.text()}")
+    found = [e["conventions"] for e in json.loads(answer.stdout)["found"]]
+    assert (answer.returncode == 0) == bool(found)
+    return found, seconds
+
+
+def main():
+    failures = asked = ties = 0
+    slowest = 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        for number, convention in enumerate(CASES):
+            forms = getattr(convention, "forms", FORMS)
+            for turn in range(ROUNDS):
+                rng = np.random.default_rng([SEED, number, turn])
+                problem, weights, output, expected = convention(rng)
+                form = forms[(number + turn) % len(forms)]
+                matrices = [{"output": output}]
+                if weights is not None:
+                    matrices += [{"weights": weights}, {"weights": weights, "output": output}]
+                for given in matrices:
+                    found, seconds = ask(folder, problem, write(folder, form, given))
+                    asked += 1
+                    slowest = max(slowest, seconds)
+                    if expected in found[1:]:
+                        ties += 1
+                    elif found[:1] != [expected]:
+                        failures += 1
+                        print(f"FAILED: {convention.__name__}, {' and '.join(given)} as {form}, turn {turn}:\n"
+                              f"  {expected} expected, {found} named\n{problem.text()}")
+        for turn in range(RANDOM_OUTPUTS):
+            rng = np.random.default_rng([SEED, 1000, turn])
+            problem = qkv(rng, n=int(rng.integers(1, 9)), m=int(rng.integers(1, 9)), d_v=2)
+            output = rng.normal(size=(len(problem.Q), 2))
+            form = FORMS[turn % len(FORMS)]
+            found, seconds = ask(folder, problem, write(folder, form, {"output": output}))
+            slowest = max(slowest, seconds)
+            if found:
+                failures += 1
+                print(f"FAILED: random numbers as {form}, turn {turn}, are explained by {found}")
+    if slowest >= MOST_SECONDS:
+        failures += 1
+        print(f"FAILED: one call took {slowest:.2f} s")
+    print(f"{len(CASES)} conventions in {asked} outputs ({ties} ties), {RANDOM_OUTPUTS} random outputs, "
+          f"slowest call {slowest * 1000:.0f} ms: {failures} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+// The shared test vectors of whole systems (tests/data/systems, format in the README of
+// tests/data/vectors): several heads, positions, caches, … Each is written down as a problem file
+// and read; every expected number must come out to 1e-12.
+
+#include <algorithm>
+#include <vector>
+
+#include "reading.h"
+#include "support.h"
+#include "vectors.h"
+
+namespace qkv::test {
+namespace {
+
+constexpr double kTolerance = 1e-12;
+
+Json case_named(const std::string& id) {
+  return Json::parse(with_quoted_numbers(text_of(QKV_SOURCE_DIR "/tests/data/systems/" + id + ".json")));
+}
+
+std::string sections_of(const Json& c) {
+  std::string text;
+  for (const auto& [name, json] : c["inputs"].items()) text += section_text(name, json);
+  return text;
+}
+
+std::string numbers_of(const Json& list) {
+  std::string text;
+  for (const Json& number : list) text += " " + number.get<std::string>();
+  return text;
+}
+
+// Compares one expected matrix with a step.
+void check_step(const Trace& trace, const std::string& id, const Json& expected) {
+  INFO("step ", id);
+  CHECK(apart(value(trace, id), matrix_of(expected), kTolerance) == "");
+}
+
+std::string settings_of_rope(const Json& rope) {
+  std::string text = "rope = " + rope["style"].get<std::string>() + "\n";
+  if (rope.contains("base")) text += "rope_base = " + rope["base"].get<std::string>() + "\n";
+  if (rope.contains("dims") && !rope["dims"].is_null())
+    text += "rope_dims = " + rope["dims"].get<std::string>() + "\n";
+  if (rope.contains("positions")) text += "positions =" + numbers_of(rope["positions"]) + "\n";
+  return text;
+}
+
+std::string settings_of_heads(const Json& params) {
+  std::string text;
+  if (params.contains("n_heads")) text += "heads = " + params["n_heads"].get<std::string>() + "\n";
+  if (params.contains("rope")) text += settings_of_rope(params["rope"]);
+  if (params.contains("n_kv_heads")) text += "kv_heads = " + params["n_kv_heads"].get<std::string>() + "\n";
+  if (params.value("causal", false)) text += "mask = causal\n";
+  if (params.contains("alibi_slopes")) text += "alibi =" + numbers_of(params["alibi_slopes"]) + "\n";
+  return text;
+}
+
+// Q, K, V, every line of every head, concat and the result; returns how many matrices were compared.
+int check_heads(const Json& c, const Trace& trace) {
+  const Json& expected = c["expected"];
+  int compared = 0;
+  const bool is_one = expected["heads"].size() == 1;
+  for (const char* id : {"Q", "K", "V", "concat"}) {
+    check_step(trace, is_one && id == std::string("concat") ? "output" : id, expected[id]);
+    ++compared;
+  }
+  check_step(trace, trace.plan()[trace.plan().last_step()].id, expected["output"]);
+  for (const Json& head : expected["heads"]) {
+    const std::string prefix =
+        is_one ? "" : "h" + std::to_string(std::stol(head["head"].get<std::string>()) + 1) + ".";
+    if (head.contains("Q_rot")) check_step(trace, prefix + "Q.rotated", head["Q_rot"]);
+    for (const auto& [key, json] : head.items()) {
+      const auto step = kStepOf.find(key);
+      if (step == kStepOf.end()) continue;
+      const bool is_masked = trace.plan().find(prefix + "masked").has_value();
+      if (key == "scores_masked" && !is_masked) continue;
+      check_step(trace, prefix + step->second, json);
+      ++compared;
+    }
+  }
+  return compared;
+}
+
+}  // namespace
+
+TEST_CASE("several heads, also sharing keys and values: every step of the vectors") {
+  for (const char* id :
+       {"mha_2", "mha_alibi", "gqa_4_2", "gqa_6_3", "gqa_6_2_rope", "rope_attn_half", "rope_attn_shift"}) {
+    INFO("vector ", std::string(id));
+    const Json c = case_named(id);
+    const Problem p = problem(settings_of_heads(c["params"]) + sections_of(c));
+    CHECK(check_heads(c, traced(p)) >= 4 + 7 * static_cast<int>(c["expected"]["heads"].size()));
+  }
+}
+
+TEST_CASE("rotations: angles and turned rows of the vectors") {
+  for (const char* id : {"rope_half", "rope_inter", "rope_partial_inter"}) {
+    INFO("vector ", std::string(id));
+    const Json c = case_named(id);
+    const std::string x = section_text("X", c["inputs"]["X"]);
+    const Trace trace = traced(problem(settings_of_rope(c["params"]) + "Q = X\nK = X\nV = X\n" + x));
+    check_step(trace, "angles", c["expected"]["angles"]);
+    check_step(trace, "Q.rotated", c["expected"]["output"]);
+    check_step(trace, "K.rotated", c["expected"]["output"]);
+  }
+}
+
+}  // namespace qkv::test
