@@ -49,7 +49,7 @@ unit_tests() { ctest --test-dir "$1" --no-tests=error --output-on-failure --para
 build_and_test() ( # DIR TARGETS CMAKE-OPTION...
   dir=$1 targets=$2
   shift 2
-  export QKV_CELLS=5000 QKV_SHEETS=4 QKV_RANDOM=5 QKV_SECONDS=10
+  export QKV_CELLS=5000 QKV_SHEETS=4 QKV_ROUNDS=1 QKV_RANDOM=5 QKV_SECONDS=10
   for target in $targets; do
     build "$dir" "$target" -DBUILD_TESTING=ON -DQKV_DEVELOPER=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-g1 "$@"
   done
