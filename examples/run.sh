@@ -4,10 +4,10 @@ set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$root/src/setup.sh"
 
-# Tests are not needed here; but once tests/run.sh has switched them on they stay on, to spare a reconfiguration.
-testing=OFF
-if grep -qs BUILD_TESTING:BOOL=ON "$BUILD_DIR/CMakeCache.txt"; then testing=ON; fi
-build "$BUILD_DIR" qkv "-DBUILD_TESTING=$testing"
+# Tests are not needed here; but what tests/run.sh has switched on stays on, to spare another build.
+tested=OFF
+if grep -qs BUILD_TESTING:BOOL=ON "$BUILD_DIR/CMakeCache.txt"; then tested=ON; fi
+build "$BUILD_DIR" qkv "-DBUILD_TESTING=$tested" "-DQKV_DEVELOPER=$tested"
 
 if [ $# = 0 ]; then
   cd "$root"

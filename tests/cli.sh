@@ -124,6 +124,15 @@ for example in "$root"/examples/*.qkv; do
   run 0 sh -c "qkv trace '$example' -q -f json | qkv diff as-text.txt -"
 done
 
+it 'writes a key that it marks all right, for every example that asks for something'
+keys=0
+for example in "$root"/examples/*.qkv; do
+  qkv worksheet "$example" --key --detail full >key.qkv 2>/dev/null || continue
+  keys=$((keys + 1))
+  run 0 qkv check "$example" key.qkv
+done
+that [ $keys -gt 40 ]
+
 # --- Colour: --color, then NO_COLOR, then CLICOLOR_FORCE and FORCE_COLOR, then TERM=dumb, then the terminal
 
 it 'colours a pipe only when asked to'

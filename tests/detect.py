@@ -2,6 +2,7 @@
 
 Everything here is NumPy from the definitions alone; nothing is taken from qkv but its answer.
     QKV         the program (needed)
+    QKV_ROUNDS  how many problems a convention is tried on (4)
     QKV_RANDOM  how many random outputs must be explained by nothing (50)
     QKV_SECONDS how long one call may take (1)
     QKV_SEED    another seed
@@ -18,10 +19,10 @@ import time
 import numpy as np
 
 QKV = os.environ["QKV"]
+ROUNDS = int(os.environ.get("QKV_ROUNDS", "4"))
 RANDOM_OUTPUTS = int(os.environ.get("QKV_RANDOM", "50"))
 MOST_SECONDS = float(os.environ.get("QKV_SECONDS", "1"))
 SEED = int(os.environ.get("QKV_SEED", "20171206"))
-ROUNDS = 4
 FORMS = ["f8", "text", "json", "f4", "list"]
 
 

@@ -254,6 +254,12 @@ inline std::uint64_t seed() {
 
 #define QKV_SAY_SEED() INFO("repeat with QKV_SEED=", qkv::test::seed())
 
+// How many sheets or exercises a random test takes: QKV_SHEETS, for runs longer or shorter than usual.
+inline Index sheets(Index usually) {
+  const char* text = std::getenv("QKV_SHEETS");
+  return text != nullptr ? std::atol(text) : usually;
+}
+
 // Multiples of 1/8: doubles and decimals are then the same numbers.
 class Random {
  public:

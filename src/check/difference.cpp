@@ -242,12 +242,15 @@ std::vector<ShownStep> from_trace_text(const std::string& text) {
                                 open->cols > 1 && line.find('.') == std::string::npos)) {
       // The line of column labels.
       const std::vector<std::string> labels = words(line);
-      has_sums = !labels.empty() && (labels.back() == "sum" || labels.back() == "行和");
-      if (labels.size() == open->cols + (has_sums ? 1 : 0))
+      has_sums = labels.size() == open->cols + 1 && (labels.back() == "sum" || labels.back() == "行和");
+      if (has_sums || labels.size() == open->cols)
         steps.back().cols.assign(labels.begin(), labels.begin() + static_cast<std::ptrdiff_t>(open->cols));
       continue;
     }
-    if (has_sums) row.pop_back();
+    if (has_sums) {
+      steps.back().sums.push_back(row.back());
+      row.pop_back();
+    }
     std::string label;
     for (const std::string& part : parts) label += (label.empty() ? "" : " ") + part;
     steps.back().rows.push_back(label.empty() ? std::to_string(steps.back().cells.size() + 1) : label);
@@ -416,22 +419,28 @@ SideBySide compare_steps(std::vector<ShownStep> a, std::vector<ShownStep> b, con
     }
     StepDifference difference;
     difference.id = id;
+    const auto compare = [&](const ShownNumber& x, const ShownNumber& y, std::size_t row, std::size_t col,
+                             const std::string& label) {
+      if (x.is_blank || y.is_blank) return;
+      ++difference.compared;
+      if (is_same(x, y, tolerance)) return;
+      if (difference.differing++ > 0) return;
+      difference.row = row;
+      difference.col = col;
+      difference.cell = id + "[" + step.rows[row] + "," + label + "]";
+      difference.a = x;
+      difference.b = y;
+    };
+    const bool have_sums = !step.sums.empty() && !other->sums.empty();
     for (std::size_t i = 0; i < step.cells.size(); ++i) {
-      for (std::size_t j = 0; j < step.cells[i].size(); ++j) {
-        const ShownNumber& x = step.cells[i][j];
-        const ShownNumber& y = other->cells[i][j];
-        if (x.is_blank || y.is_blank) continue;
-        ++difference.compared;
-        if (is_same(x, y, tolerance)) continue;
-        if (difference.differing++ > 0) continue;
-        difference.row = i;
-        difference.col = j;
-        difference.cell = id + "[" + step.rows[i] + "," + step.cols[j] + "]";
-        difference.a = x;
-        difference.b = y;
-      }
+      const std::size_t cols = step.cells[i].size();
+      for (std::size_t j = 0; j < cols; ++j)
+        compare(step.cells[i][j], other->cells[i][j], i, j, step.cols[j]);
+      if (have_sums) compare(step.sums[i], other->sums[i], i, cols, "sum");
     }
-    if (difference.differing == 0) {
+    if (difference.compared == 0) {
+      result.blank.push_back(id);
+    } else if (difference.differing == 0) {
       result.same.push_back(id);
     } else {
       result.different.push_back(std::move(difference));
@@ -480,6 +489,9 @@ Report told(const SideBySide& comparison, const std::string& a, const std::strin
   }
   if (!comparison.other_shape.empty())
     paragraph(say({"Of another shape: {0}", "形状不同：{0}"}, joined(comparison.other_shape)), Tone::note);
+  if (!comparison.blank.empty())
+    paragraph(say({"Blank in one of the two: {0}", "其中一份没有填：{0}"}, joined(comparison.blank)),
+              Tone::faint);
   if (!comparison.only_a.empty())
     paragraph(say({"Only in {0}: {1}", "只在 {0} 中：{1}"}, a, joined(comparison.only_a)), Tone::faint);
   if (!comparison.only_b.empty())
@@ -500,6 +512,7 @@ std::string as_json(const SideBySide& comparison) {
   json["different"] = Json::array();
   for (const StepDifference& d : comparison.different) json["different"].push_back(d.id);
   json["other_shape"] = comparison.other_shape;
+  json["blank"] = comparison.blank;
   json["only_a"] = comparison.only_a;
   json["only_b"] = comparison.only_b;
   return json.dump() + "\n";

@@ -22,6 +22,7 @@ struct ShownStep {
   std::string id;                       // "" for a matrix without a name
   std::vector<std::string> rows, cols;  // labels, or numbers
   std::vector<std::vector<ShownNumber>> cells;
+  std::vector<ShownNumber> sums = {};  // of the rows, where they are printed beside them
 };
 
 // Reads a trace as JSON (schema qkv/trace-1), named lists of lists as JSON ({"weights": [[0.4, 0.6]]}), the
@@ -50,6 +51,7 @@ struct SideBySide {
   std::vector<StepDifference> different;  // in the order of A
   std::vector<std::string> only_a, only_b;
   std::vector<std::string> other_shape;
+  std::vector<std::string> blank;  // wherever one has a number, the other has none
   bool is_equal() const { return different.empty() && other_shape.empty() && !same.empty(); }
 };
 

@@ -1,9 +1,11 @@
 #include "check/worksheet.h"
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
 
 #include "base/display_width.h"
+#include "report/cell_text.h"
 #include "report/formula.h"
 
 namespace qkv {
@@ -74,6 +76,21 @@ std::string padded(const std::string& text, int width) {
 
 std::string in(const Said& said, const Telling& telling) { return said.in(telling.language); }
 
+std::string solved_cell(const Trace& trace, const CellAt& at, const Telling& telling) {
+  return shown_cell(trace, at, telling.decimals).text;
+}
+
+Said instruction(const About& about, const Telling& telling, Cells cells) {
+  const std::string file = about.file.empty() ? "PROBLEM" : visible(about.file);
+  if (cells == Cells::solved)
+    return say({"The key ({0} decimals), marked all right by:  qkv check {1} THIS-FILE",
+                "答案（保留 {0} 位小数），用它批改应当全对：qkv check {1} 本文件"},
+               telling.decimals, file);
+  return say({"Put a number in place of every _ ({0} decimals), then:  qkv check {1} THIS-FILE",
+              "请把每个 _ 换成数字（保留 {0} 位小数），然后运行：qkv check {1} 本文件"},
+             telling.decimals, file);
+}
+
 }  // namespace
 
 std::vector<NodeId> steps_asked(const Plan& plan, const Telling& telling) {
@@ -90,14 +107,12 @@ std::vector<NodeId> steps_asked(const Plan& plan, const Telling& telling) {
   return asked;
 }
 
-std::string worksheet_text(const Plan& plan, const About& about, const Telling& telling) {
+std::string worksheet_text(const Trace& trace, const About& about, const Telling& telling, Cells cells) {
+  const Plan& plan = trace.plan();
   std::string out;
   const auto comment = [&](const std::string& line) { out += line.empty() ? "#\n" : "# " + line + "\n"; };
   if (!about.title.empty()) comment(visible(about.title));
-  comment(in(say({"Put a number in place of every _ ({0} decimals), then:  qkv check {1} THIS-FILE",
-                  "请把每个 _ 换成数字（保留 {0} 位小数），然后运行：qkv check {1} 本文件"},
-                 telling.decimals, about.file.empty() ? "PROBLEM" : visible(about.file)),
-             telling));
+  comment(in(instruction(about, telling, cells), telling));
   if (const std::string settings = settings_line(about); !settings.empty()) comment(settings);
   for (const NodeId id : matrices_given(plan)) {
     const Node& node = plan[id];
@@ -121,7 +136,10 @@ std::string worksheet_text(const Plan& plan, const About& about, const Telling& 
     }
     for (Index i = 0; i < node.shape.rows; ++i) {
       out += written_label(node.rows, i);
-      for (Index j = 0; j < node.shape.cols; ++j) out += j == 0 ? "_" : " _";
+      for (Index j = 0; j < node.shape.cols; ++j) {
+        out += j == 0 ? "" : " ";
+        out += cells == Cells::solved ? solved_cell(trace, {id, i, j}, telling) : "_";
+      }
       out += "\n";
     }
   }
@@ -137,14 +155,18 @@ struct Markup {
   std::string (*table)(const std::vector<std::vector<std::string>>&, bool has_heads);
 };
 
-std::string printed_sheet(const Plan& plan, const About& about, const Telling& telling,
+std::string printed_sheet(const Trace& trace, const About& about, const Telling& telling, Cells cells,
                           const Markup& markup) {
+  const Plan& plan = trace.plan();
   std::string out = markup.heading(markup.escape(about.title.empty() ? "qkv" : visible(about.title)));
-  out += markup.escape(
-             in(say({"{0}; {1} decimals", "{0}；保留 {1} 位小数"}, settings_line(about), telling.decimals),
-                telling)) +
-         "\n";
-  const auto add_table = [&](const Node& node, bool is_empty) {
+  const std::string settings = settings_line(about);
+  const Said under_title =
+      cells == Cells::solved
+          ? say({"{0}; {1} decimals; the key", "{0}；保留 {1} 位小数；答案"}, settings, telling.decimals)
+          : say({"{0}; {1} decimals", "{0}；保留 {1} 位小数"}, settings, telling.decimals);
+  out += markup.escape(in(under_title, telling)) + "\n";
+  const auto add_table = [&](NodeId id, const std::function<std::string(Index, Index)>& cell) {
+    const Node& node = plan[id];
     std::vector<std::vector<std::string>> rows;
     const bool has_labels = !node.rows.empty() || node.shape.rows > 1;
     std::vector<std::string> heads;
@@ -154,20 +176,21 @@ std::string printed_sheet(const Plan& plan, const About& about, const Telling& t
     for (Index i = 0; i < node.shape.rows; ++i) {
       std::vector<std::string> row;
       if (has_labels) row.push_back(markup.escape(label(node.rows, i)));
-      for (Index j = 0; j < node.shown_cols(); ++j)
-        row.push_back(is_empty ? "" : markup.escape(cell_as_given(node, i, j)));
+      for (Index j = 0; j < node.shown_cols(); ++j) row.push_back(markup.escape(cell(i, j)));
       rows.push_back(std::move(row));
     }
     out += "\n" + markup.table(rows, has_labels);
   };
   for (const NodeId id : matrices_given(plan)) {
     out += "\n" + markup.escape(plan[id].id + " " + shape_text(plan[id])) + "\n";
-    add_table(plan[id], false);
+    add_table(id, [&](Index i, Index j) { return cell_as_given(plan[id], i, j); });
   }
   for (const NodeId id : steps_asked(plan, telling)) {
     const bool is_brief = telling.detail != Detail::full;
     out += "\n" + markup.heading(markup.escape(plan[id].id + " = " + plain_formula(plan, id, is_brief)));
-    add_table(plan[id], true);
+    add_table(id, [&](Index i, Index j) {
+      return cells == Cells::solved ? solved_cell(trace, {id, i, j}, telling) : "";
+    });
   }
   return out;
 }
@@ -245,15 +268,15 @@ std::string latex_table(const std::vector<std::vector<std::string>>& rows, bool 
 
 }  // namespace
 
-std::string worksheet_markdown(const Plan& plan, const About& about, const Telling& telling) {
+std::string worksheet_markdown(const Trace& trace, const About& about, const Telling& telling, Cells cells) {
   return printed_sheet(
-      plan, about, telling,
+      trace, about, telling, cells,
       {escaped_for_markdown, [](const std::string& s) { return "## " + s + "\n"; }, markdown_table});
 }
 
-std::string worksheet_latex(const Plan& plan, const About& about, const Telling& telling) {
+std::string worksheet_latex(const Trace& trace, const About& about, const Telling& telling, Cells cells) {
   const std::string body = printed_sheet(
-      plan, about, telling,
+      trace, about, telling, cells,
       {escaped_for_latex, [](const std::string& s) { return "\\section*{" + s + "}\n"; }, latex_table});
   // What is not ASCII by now is what the user wrote, and may be Chinese.
   const bool is_ascii =

@@ -1,4 +1,5 @@
-// A sheet to print or to fill in: the problem on top, then every step asked for with "_" in each cell.
+// A sheet to print or to fill in: the problem on top, then every step asked for with "_" in each cell; and
+// its key, the same sheet solved.
 #pragma once
 
 #include <string>
@@ -12,10 +13,13 @@ namespace qkv {
 // Symbolic steps are left out; nobody can mark them.
 std::vector<NodeId> steps_asked(const Plan& plan, const Telling& telling);
 
-// As text: filled in, it is an answer file.  `command` names the problem file in the instruction.
-std::string worksheet_text(const Plan& plan, const About& about, const Telling& telling);
-// To print: tables with empty cells.
-std::string worksheet_markdown(const Plan& plan, const About& about, const Telling& telling);
-std::string worksheet_latex(const Plan& plan, const About& about, const Telling& telling);
+enum class Cells { blank, solved };
+
+// As text: filled in, it is an answer file; solved, one in which everything is right.  The instruction names
+// the problem file.
+std::string worksheet_text(const Trace& trace, const About& about, const Telling& telling, Cells cells);
+// To print: tables with empty cells, or solved ones.
+std::string worksheet_markdown(const Trace& trace, const About& about, const Telling& telling, Cells cells);
+std::string worksheet_latex(const Trace& trace, const About& about, const Telling& telling, Cells cells);
 
 }  // namespace qkv

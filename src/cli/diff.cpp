@@ -35,7 +35,11 @@ int run_diff(const DiffOptions& options) {
   if (!a || !b) return finish(options, diagnostics);
   const SideBySide result = compare_steps(*a, *b, {options.absolute, options.relative});
   if (result.same.empty() && result.different.empty() && result.other_shape.empty()) {
-    diagnostics.error("", say({"the two have no step in common", "两者没有共同的步骤"}));
+    diagnostics.error("",
+                      result.blank.empty()
+                          ? say({"the two have no step in common", "两者没有共同的步骤"})
+                          : say({"there is nothing to compare: wherever one has a number, the other is blank",
+                                 "没有可以比较的数：一份填了数的地方，另一份都没有填"}));
     return finish(options, diagnostics);
   }
   const std::vector<std::string> inputs{options.a, options.b};

@@ -81,20 +81,36 @@ int refuse_leftovers(const std::vector<std::string>& leftovers, const CLI::App& 
   return kBadUsage;
 }
 
+// What CLI11 says in English only; it puts the name first, but for "Could not convert: --seed = x".
+Said reason_of(const CLI::ParseError& error, const CLI::App& app) {
+  std::string what = error.what();
+  const std::string prefix = "Could not convert: ";
+  if (what.starts_with(prefix)) what.erase(0, prefix.size());
+  const std::string name = what.substr(0, what.find_first_of(": "));
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr)
+    return say({"{0} is missing", "缺少 {0}"}, name);
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    const bool is_repeated = what.find("At Most") != std::string::npos;
+    return is_repeated ? say({"{0} was given more than once", "{0} 给了不止一次"}, name)
+                       : say({"{0} lacks its value", "{0} 缺少取值"}, name);
+  }
+  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
+    const std::string value = what.substr(std::min(what.size(), name.size() + std::string(" = ").size()));
+    const auto used = app.get_subcommands();
+    const CLI::Option* option = used.empty() ? nullptr : used.front()->get_option_no_throw(name);
+    const std::string type = option != nullptr ? option->get_type_name() : "";
+    if (type.empty()) return say({"{0} takes no value", "{0} 不带取值"}, name);
+    if (type == kWholeNumber)
+      return say({"{0} takes a whole number, not '{1}'", "{0} 应为整数，而不是“{1}”"}, name, value);
+    return say({"{0} takes a number, not '{1}'", "{0} 应为数，而不是“{1}”"}, name, value);
+  }
+  return {what, what};
+}
+
 int refuse(const CLI::ParseError& error, const CLI::App& app, Language language) {
   const auto used = app.get_subcommands();
   const std::string name = used.empty() ? "" : " " + used.front()->get_name();
-  const Said hint = say({"see: qkv{0} --help", "参见：qkv{0} --help"}, name);
-  // CLI11 says "CELL is required" and "--decimals: 1 required N missing"; the name stands first.
-  const std::string what = error.what();
-  const std::string option = what.substr(0, what.find_first_of(": "));
-  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
-    complain(say({"{0} is missing", "缺少 {0}"}, option), hint, language);
-  } else if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
-    complain(say({"{0} lacks its value", "{0} 缺少取值"}, option), hint, language);
-  } else {
-    complain({what, what}, hint, language);
-  }
+  complain(reason_of(error, app), say({"see: qkv{0} --help", "参见：qkv{0} --help"}, name), language);
   return kBadUsage;
 }
 

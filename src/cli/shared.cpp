@@ -398,6 +398,13 @@ std::optional<Worked> work_out(const SharedOptions& options, const Presentation&
   for (const auto& setting : options.settings) input.settings.push_back(setting);
   if (diagnostics.has_errors()) return std::nullopt;
 
+  auto worked = work_out(input, options, presentation, diagnostics);
+  if (worked) worked->input_files = std::move(files);
+  return worked;
+}
+
+std::optional<Worked> work_out(const ProblemInput& input, const SharedOptions& options,
+                               const Presentation& presentation, Diagnostics& diagnostics) {
   auto planned = read_and_plan(input, diagnostics);
   if (!planned) return std::nullopt;
   auto& [problem, plan] = *planned;
@@ -453,7 +460,6 @@ std::optional<Worked> work_out(const SharedOptions& options, const Presentation&
   // What a text prints is never compared with the digits of a small format.
   worked.comparisons = compare(run_options.format != nullptr ? *worked.truth : worked.trace, printed);
   worked.problem = std::move(problem);
-  worked.input_files = std::move(files);
   return worked;
 }
 

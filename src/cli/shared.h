@@ -20,6 +20,9 @@
 
 namespace qkv {
 
+// The type name of options that take one, by which a message tells them from those that take any number.
+inline constexpr const char* kWholeNumber = "N";
+
 enum class Format { text, json };
 
 struct SharedOptions {
@@ -80,8 +83,11 @@ struct Presentation {
 };
 std::optional<Presentation> presentation_of(const SharedOptions& options, Diagnostics& diagnostics);
 
+// The problem of FILE, the matrix files and the settings; or one that is not in a file of the user's.
 std::optional<Worked> work_out(const SharedOptions& options, const Presentation& presentation,
                                Diagnostics& diagnostics);
+std::optional<Worked> work_out(const ProblemInput& input, const SharedOptions& options,
+                               const Presentation& presentation, Diagnostics& diagnostics);
 
 // A report as text, in colour where --output and the terminal allow it.
 std::string as_text(const Report& report, const SharedOptions& options, const Presentation& presentation);

@@ -63,7 +63,7 @@ Command setup_softmax(CLI::App& app, Language language) {
   command
       ->add_option("-p,--decimals", options->decimals,
                    Text{"digits after the point", "小数位数"}.in(language))
-      ->type_name("N");
+      ->type_name(kWholeNumber);
   command
       ->add_option("--temperature", options->temperature,
                    Text{"divides the scores first", "先把分数除以温度"}.in(language))

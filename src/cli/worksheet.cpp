@@ -1,4 +1,4 @@
-// qkv worksheet FILE: a blank sheet of answers.
+// qkv worksheet FILE: a blank sheet of answers, or its key.
 
 #include "check/worksheet.h"
 
@@ -12,7 +12,7 @@ namespace {
 struct Form {
   const char* name;
   const char* extension;
-  std::string (*write)(const Plan&, const About&, const Telling&);
+  std::string (*write)(const Trace&, const About&, const Telling&, Cells);
 };
 constexpr std::array<Form, 3> kForms{{{"text", ".qkv", worksheet_text},
                                       {"md", ".md", worksheet_markdown},
@@ -31,6 +31,7 @@ const Form* form_of(const SharedOptions& options, const std::string& name, Diagn
 
 struct WorksheetOptions : SharedOptions {
   std::string form;
+  bool is_key = false;
 };
 
 int run_worksheet(const WorksheetOptions& options) {
@@ -40,13 +41,14 @@ int run_worksheet(const WorksheetOptions& options) {
   if (form == nullptr || !presentation) return finish(options, diagnostics);
   const auto worked = work_out(options, *presentation, diagnostics);
   if (!worked) return finish(options, diagnostics);
-  const Plan& plan = worked->trace.plan();
-  if (steps_asked(plan, worked->telling).empty()) {
+  const Trace& truth = worked->truth ? *worked->truth : worked->trace;
+  if (steps_asked(truth.plan(), worked->telling).empty()) {
     diagnostics.error("", say({"there is no step to ask for: those named are given or symbolic",
                                "没有可以出的步骤：所选的步骤是题目给定的，或者是符号"}));
     return finish(options, diagnostics);
   }
-  write_output(options.output, form->write(plan, worked->about, worked->telling), worked->input_files,
+  const Cells cells = options.is_key ? Cells::solved : Cells::blank;
+  write_output(options.output, form->write(truth, worked->about, worked->telling, cells), worked->input_files,
                diagnostics);
   return finish(options, diagnostics);
 }
@@ -54,9 +56,10 @@ int run_worksheet(const WorksheetOptions& options) {
 }  // namespace
 
 Command setup_worksheet(CLI::App& app, Language language) {
-  CLI::App* command = app.add_subcommand(
-      "worksheet",
-      Text{"a blank sheet of answers, to fill in and check", "空白答卷，填好之后可以批改"}.in(language));
+  CLI::App* command =
+      app.add_subcommand("worksheet", Text{"a blank sheet of answers, to fill in and check, or its key",
+                                           "空白答卷，填好之后可以批改；也可以写出答案"}
+                                          .in(language));
   const auto options = std::make_shared<WorksheetOptions>();
   options->has_own_forms = true;
   add_problem_options(*command, *options, language);
@@ -66,6 +69,9 @@ Command setup_worksheet(CLI::App& app, Language language) {
           "-f,--format", options->form,
           Text{"text to fill in; md or latex to print", "text 用来填写；md、latex 用来打印"}.in(language))
       ->type_name("text | md | latex");
+  command->add_flag(
+      "--key", options->is_key,
+      Text{"solved: every cell with its right number", "解答：每一格都填上正确的数"}.in(language));
   add_output_options(*command, *options, language);
   return {command, [options] { return run_worksheet(*options); }};
 }

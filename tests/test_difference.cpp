@@ -1,0 +1,148 @@
+// The first difference between two sets of steps.
+//
+// The long test holds the trace of the right calculation beside sheets of pupils who make one known
+// mistake somewhere and work on correctly: the first difference has to be the mistake, wherever it is made.
+//
+// QKV_SHEETS sets the number of exercises, for runs longer than the usual few seconds.
+
+#include "check/difference.h"
+#include "pupils.h"
+#include "reading.h"
+#include "render/json.h"
+#include "render/text.h"
+#include "report/narrate.h"
+
+namespace qkv::test {
+namespace {
+
+std::vector<ShownStep> steps_in(const std::string& text) {
+  Diagnostics diagnostics;
+  const auto steps = read_steps(source("steps", text), diagnostics);
+  INFO(text);
+  CHECK(render_diagnostics(diagnostics, Language::en, false) == "");
+  REQUIRE(steps.has_value());
+  return *steps;
+}
+
+SideBySide side_by_side(const std::string& a, const std::string& b) {
+  return compare_steps(steps_in(a), steps_in(b), {});
+}
+
+std::vector<std::string> before(const std::vector<std::string>& names, const std::string& name) {
+  return {names.begin(), std::find(names.begin(), names.end(), name)};
+}
+
+TEST_CASE("the first difference from a spoiled sheet is the step where the mistake was made") {
+  QKV_SAY_SEED();
+  Random random(96);
+  const std::vector<Slip> all = slips();
+  constexpr int kDecimals = 3;
+  const double unit = std::pow(10.0, -kDecimals);
+  int made = 0;
+  int found = 0;
+  std::map<std::string, int> by_step;
+  std::string examples;
+  for (Index run = 0; run < sheets(200); ++run) {
+    const Exercise e = exercise(random);
+    const Trace truth = traced(problem_of(e));
+    const Telling telling{.decimals = kDecimals};
+    const std::vector<ShownStep> in_json = steps_in(render_json(truth, {}, {}, telling));
+    const std::vector<ShownStep> in_text = steps_in(render_text(narrate(truth, {}, {}, telling), {}));
+    const Work right = right_work(e);
+    std::vector<std::string> order;  // of the steps on a sheet
+    for (const Node& node : truth.plan().nodes) {
+      if (right.contains(node.id)) order.push_back(node.id);
+    }
+    for (const Slip& slip : all) {
+      const auto work = spoiled_work(e, slip, right, unit);
+      if (!work) continue;
+      const std::string file = text_of(truth.plan(), sheet(truth.plan(), *work, kDecimals));
+      const std::vector<ShownStep> written = steps_in(file);
+      for (const std::vector<ShownStep>& trace : {in_json, in_text}) {
+        ++made;
+        ++by_step[slip.step];
+        const SideBySide result = compare_steps(trace, written, {});
+        const bool is_at_step = !result.different.empty() && result.different.front().id == slip.step;
+        const std::vector<std::string> same = before(order, slip.step);
+        const bool is_same_before =
+            result.same.size() >= same.size() && std::equal(same.begin(), same.end(), result.same.begin());
+        if (is_at_step && is_same_before) {
+          ++found;
+        } else if (made - found <= 5) {
+          examples += fmt::format("{} in {}, found in {}\n", slip.id, slip.step,
+                                  result.different.empty() ? "none" : result.different.front().id) +
+                      text_of(e) + file;
+        }
+      }
+    }
+  }
+  std::string table = fmt::format("{} of {} found; made in", found, made);
+  for (const auto& [step, count] : by_step) table += fmt::format(" {}: {}", step, count);
+  if (std::getenv("QKV_SHEETS") != nullptr) MESSAGE(table);
+  INFO(table, "\n", examples);
+  CHECK(by_step.size() >= 4);
+  CHECK(found == made);
+}
+
+TEST_CASE("a right sheet differs from the trace in nothing") {
+  QKV_SAY_SEED();
+  Random random(97);
+  for (Index run = 0; run < sheets(100); ++run) {
+    const Exercise e = exercise(random);
+    const Trace truth = traced(problem_of(e));
+    const int decimals = static_cast<int>(random.whole(1, 6));
+    const std::string file = text_of(truth.plan(), sheet(truth.plan(), right_work(e), decimals));
+    const SideBySide result = side_by_side(render_json(truth, {}, {}, {.decimals = decimals}), file);
+    INFO(text_of(e), file);
+    CHECK(result.is_equal());
+    CHECK(result.different.empty());
+    CHECK(result.only_b.empty());
+  }
+}
+
+const std::string kWeights =
+    "    weights (2×2) = softmax(scaled (2×2))\n"
+    "\n"
+    "          a     b   sum\n"
+    "    p  0.40  0.60  1.00\n"
+    "    q  0.50  0.50  1.00\n";
+
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+TEST_CASE("a printed row sum is compared like any number, where both print one") {
+  const SideBySide result = side_by_side(kWeights, with(kWeights, "0.60  1.00", "0.60  1.01"));
+  REQUIRE(result.different.size() == 1);
+  const StepDifference& d = result.different.front();
+  CHECK(d.cell == "weights[p,sum]");
+  CHECK(d.a.text == "1.00");
+  CHECK(d.b.text == "1.01");
+  CHECK(d.differing == 1);
+  CHECK(d.compared == 6);
+  CHECK(side_by_side(kWeights, "[weights]\n0.40 0.60\n0.50 0.50\n").is_equal());
+}
+
+TEST_CASE("a key that is called sum is no row sum") {
+  const std::string scores =
+      "    scores (1×2)\n"
+      "\n"
+      "          a   sum\n"
+      "    p  0.40  0.60\n";
+  CHECK(side_by_side(scores, with(scores, "0.60", "0.70")).different.front().cell == "scores[p,sum]");
+  CHECK(steps_in(scores).front().cols == std::vector<std::string>{"a", "sum"});
+}
+
+TEST_CASE("what is blank on one side is not the same as anything") {
+  const std::string sheet = "[scores]\n1 2\n[weights]\n0.3 0.7\n";
+  const SideBySide result = side_by_side(sheet, "[scores]\n1 _\n[weights]\n_ _\n");
+  CHECK(result.same == std::vector<std::string>{"scores"});
+  CHECK(result.blank == std::vector<std::string>{"weights"});
+  CHECK(result.is_equal());
+  const SideBySide nothing = side_by_side(sheet, "[scores]\n_ _\n[weights]\n_ _\n");
+  CHECK(nothing.same.empty());
+  CHECK(!nothing.is_equal());
+}
+
+}  // namespace
+}  // namespace qkv::test
