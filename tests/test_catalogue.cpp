@@ -68,6 +68,9 @@ std::vector<Subject> subjects() {
   const Input w_a{kWidth, kHidden};
   const Input u_a{kOtherWidth, kHidden};
   const Input v_a{1, kHidden};
+  const Input phi_q{kQueries, kWidth, Looks::positive};
+  const Input s{kWidth, kOtherWidth};
+  const Input z{1, kWidth, Looks::positive};
   std::vector<Subject> list{
       {&same_q, {kQ}},
       {&same_k, {kQ}},
@@ -101,6 +104,30 @@ std::vector<Subject> subjects() {
       {&add_positions, {kQ, kQ}},
       {&append_keys, {kQ, kK}},
       {&append_values, {kV, kV}},
+      {&phi_elu_q, {kQ}},
+      {&phi_elu_k, {kK}},
+      {&phi_exp_q, {kQ}},
+      {&phi_exp_k, {kK}},
+      {&phi_relu_q, {kQ}},
+      {&phi_relu_k, {kK}},
+      {&phi_identity_q, {kQ}},
+      {&phi_identity_k, {kK}},
+      {.op = &ops::kernel_scores, .inputs = {kQ, kK}, .uses_mask = true},
+      {&kernel_sum, {kWeights}},
+      {&kernel_sum_eps, {kWeights}, {"1/3"}},
+      {.op = &kernel_weights, .inputs = {kWeights, kSums}, .uses_mask = true},
+      {&other_order, {kWeights, kV}},
+      {&state, {kK, kV}},
+      {&key_sum, {kK}},
+      {&ops::read_state, {phi_q, s, z}},
+      {&read_state_eps, {phi_q, s, z}, {"1/3"}},
+      {&first_state, {kK, kV}, {"2"}},
+      {&next_state, {s, kK, kV}, {"5"}},
+      {&first_key_sum, {kK}, {"3"}},
+      {&next_key_sum, {z, kK}, {"5"}},
+      {&read_state_of_token, {phi_q, s, z}, {"2"}},
+      {&read_state_of_token_eps, {phi_q, s, z}, {"4", "1/3"}},
+      {&token_rows, {z, z, z}},
       {&concat, {kQ, kQ, kQ}},
       {&concat_view, {kQ, kQ}},
       {&ops::row_distance, {kQ, kQ}},
@@ -409,8 +436,8 @@ TEST_CASE("ops of one name share their formula, and only the known families shar
     if (n > 1) families += fmt::format("{} {}, ", name, n);
   }
   CHECK(families ==
-        "append 2, given 9, head 3, linear 4, linear_biased 4, parameter 3, past 2, project 4, "
-        "project_biased 4, "
+        "append 2, given 9, head 3, linear 4, linear_biased 4, parameter 3, past 2, phi_elu 2, phi_exp 2, "
+        "phi_identity 2, phi_relu 2, project 4, project_biased 4, "
         "rotate_half 2, rotate_interleaved 2, same 3, weighted_sum 2, ");
 }
 

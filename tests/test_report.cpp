@@ -145,12 +145,27 @@ Problem sinusoidal_problem() {
   return p;
 }
 
+// Linear attention of two tokens; causal it is recurrent.
+Problem linear_attention_problem(Phi phi, bool is_causal, const char* eps) {
+  Problem p =
+      problem_at(Entry::qkv, {{"Q", filled_rows(2, 3)}, {"K", filled_rows(2, 3)}, {"V", filled_rows(2, 1)}});
+  p.method = MethodKind::linear;
+  p.phi = phi;
+  p.eps = written(eps);
+  if (is_causal) forbid(p, causal_mask(2, 2, 0));
+  return p;
+}
+
 std::vector<Problem> all_problems() {
   return {plain_problem(),
           heads_problem(),
           cached_problem(Rope::Pairs::half),
           cached_problem(Rope::Pairs::interleaved),
           sinusoidal_problem(),
+          linear_attention_problem(Phi::elu_plus_1, false, "0"),
+          linear_attention_problem(Phi::exp, false, "1/4"),
+          linear_attention_problem(Phi::relu, true, "1/4"),
+          linear_attention_problem(Phi::identity, true, "0"),
           rich_problem(),
           linear_problem(),
           linear_biased_problem(),
@@ -273,6 +288,33 @@ TEST_CASE("formulas with shapes: stored as nn.Linear does, hard reading, in brie
         "soft.output (2×5) = weights (2×3) · V (3×5)\n"
         "Y (2×7) = output (2×5) · W_Oᵀ (5×7)\n");
   CHECK(formulas(linear_biased_problem(), true).starts_with("Q (2×4) = X (2×6) · W_Qᵀ (6×4) + b_Q (1×4)\n"));
+}
+
+TEST_CASE("formulas with shapes: linear attention, at once and token by token") {
+  CHECK(formulas(linear_attention_problem(Phi::elu_plus_1, false, "0"), true) ==
+        "phi.Q (2×3) = elu(Q (2×3)) + 1\n"
+        "phi.K (2×3) = elu(K (2×3)) + 1\n"
+        "kernel (2×2) = phi.Q (2×3) · phi.Kᵀ (3×2)\n"
+        "denominator (2×1) = Σ_j kernel (2×2)\n"
+        "weights (2×2) = kernel (2×2) / denominator (2×1)\n"
+        "S (3×1) = phi.Kᵀ (3×2) · V (2×1)\n"
+        "z (1×3) = Σ_j phi.K (2×3)\n"
+        "output (2×1) = (phi.Q (2×3) · S (3×1)) / (phi.Q (2×3) · zᵀ (3×1))\n"
+        "quadratic.output (2×1) = weights (2×2) · V (2×1)\n");
+  CHECK(formulas(linear_attention_problem(Phi::relu, true, "1/4"), true) ==
+        "phi.Q (2×3) = max(Q (2×3), 0)\n"
+        "phi.K (2×3) = max(K (2×3), 0)\n"
+        "kernel (2×2) = phi.Q (2×3) · phi.Kᵀ (3×2)\n"
+        "denominator (2×1) = Σ_j kernel (2×2) + 1/4\n"
+        "weights (2×2) = kernel (2×2) / denominator (2×1)\n"
+        "t1.S (3×1) = phi.K (2×3)[1, :]ᵀ · V (2×1)[1, :]\n"
+        "t1.z (1×3) = phi.K (2×3)[1, :]\n"
+        "t1.output (1×1) = (phi.Q (2×3)[1, :] · t1.S (3×1)) / (phi.Q (2×3)[1, :] · t1.zᵀ (3×1) + 1/4)\n"
+        "t2.S (3×1) = t1.S (3×1) + phi.K (2×3)[2, :]ᵀ · V (2×1)[2, :]\n"
+        "t2.z (1×3) = t1.z (1×3) + phi.K (2×3)[2, :]\n"
+        "t2.output (1×1) = (phi.Q (2×3)[2, :] · t2.S (3×1)) / (phi.Q (2×3)[2, :] · t2.zᵀ (3×1) + 1/4)\n"
+        "output (2×1) = rows(t1.output (1×1), t2.output (1×1))\n"
+        "quadratic.output (2×1) = weights (2×2) · V (2×1)\n");
 }
 
 TEST_CASE("formulas with shapes: other scores, one matrix in two roles, symbols") {

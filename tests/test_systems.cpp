@@ -105,4 +105,36 @@ TEST_CASE("rotations: angles and turned rows of the vectors") {
   }
 }
 
+TEST_CASE("linear attention: features, kernel, states and outputs of the vectors") {
+  for (const char* id : {"linear_elu1_cross", "linear_exp_causal"}) {
+    INFO("vector ", std::string(id));
+    const Json c = case_named(id);
+    const bool is_elu = c["params"]["phi"] == "elu1";
+    const bool is_causal = c["params"]["causal"];
+    const Trace trace = traced(problem(std::string("method = linear\nphi = ") + (is_elu ? "elu+1" : "exp") +
+                                       (is_causal ? "\nmask = causal\n" : "\n") + sections_of(c)));
+    const Json& expected = c["expected"];
+    check_step(trace, "phi.Q", expected["phi_Q"]);
+    check_step(trace, "phi.K", expected["phi_K"]);
+    check_step(trace, "kernel", expected["kernel_scores"]);
+    check_step(trace, "denominator", expected["denominator"]);
+    check_step(trace, "weights", expected["weights"]);
+    check_step(trace, "output", expected["output"]);
+    check_step(trace, "quadratic.output", expected["output"]);
+    if (!is_causal) {
+      check_step(trace, "S", expected["KV"]);
+      check_step(trace, "z", Json::array({expected["z"]}));
+      continue;
+    }
+    REQUIRE(expected["states"].size() == 4);
+    for (std::size_t t = 0; t < 4; ++t) {
+      const Json& state = expected["states"][t];
+      const std::string prefix = "t" + std::to_string(t + 1) + ".";
+      check_step(trace, prefix + "S", state["S"]);
+      check_step(trace, prefix + "z", Json::array({state["z"]}));
+      check_step(trace, prefix + "output", Json::array({state["output"]}));
+    }
+  }
+}
+
 }  // namespace qkv::test

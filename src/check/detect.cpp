@@ -460,7 +460,7 @@ bool can_detect(const Problem& problem) {
   const bool has_positions = problem.rope.pairs != Rope::Pairs::none || problem.adds_sinusoids ||
                              problem.has("P") || problem.has("past_K");
   return has_scores && problem.heads == 1 && !has_positions && problem.score == ScoreKind::dot &&
-         problem.read == ReadKind::soft;
+         problem.read == ReadKind::soft && problem.method == MethodKind::softmax;
 }
 
 std::vector<Explanation> detect(const Problem& problem, const std::vector<ShownStep>& output) {

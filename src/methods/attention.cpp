@@ -18,6 +18,7 @@
 #include <map>
 #include <utility>
 
+#include "methods/linear.h"
 #include "methods/methods.h"
 #include "ops/rows.h"
 
@@ -95,8 +96,7 @@ class Attention {
         head.k = after_past("K", rotated_keys(head.k), 0, 1);
         head.v = after_past("V", values(), 0, 1);
       }
-      const NodeId weights = weights_of(head);
-      project_output(read(weights, head.v ? *head.v : values()), "Y");
+      project_output(output_of(head), "Y");
     }
     return builder_.take();
   }
@@ -438,6 +438,13 @@ class Attention {
 
   // ---- softmax and read ----
 
+  NodeId output_of(const Head& head) {
+    if (problem_.method == MethodKind::linear)
+      return read_linearly(builder_, problem_, head.q, head.k, *head.v);
+    const NodeId weights = weights_of(head);
+    return read(weights, head.v ? *head.v : values());
+  }
+
   NodeId weights_of(const Head& head) {
     if (problem_.entry == Entry::weights) return given_table("weights", ops::given_weights, true);
     return softmax(head, scores(head));
@@ -544,7 +551,8 @@ class Attention {
       }
       head.q = rotated_queries(head.q);
       head.k = k;
-      const NodeId output = read(weights_of(head), v);
+      head.v = v;
+      const NodeId output = output_of(head);
       all.push_back(output);
       outputs.push_back(is_dropped(head)
                             ? builder_.step("dropped", ops::drop_head, {output}, {},

@@ -28,6 +28,12 @@ std::span<const Op* const> all() {
       // positions.cpp
       &positions, &turning_angles, &rotate_half_q, &rotate_half_k, &rotate_interleaved_q, &rotate_interleaved_k,
       &sinusoids, &learned_positions, &add_positions, &past_keys, &past_values, &append_keys, &append_values,
+      // linear.cpp
+      &phi_elu_q, &phi_elu_k, &phi_exp_q, &phi_exp_k, &phi_relu_q, &phi_relu_k, &phi_identity_q, &phi_identity_k,
+      &kernel_scores, &kernel_sum, &kernel_sum_eps, &kernel_weights, &other_order,
+      &state, &key_sum, &read_state, &read_state_eps,
+      &first_state, &next_state, &first_key_sum, &next_key_sum,
+      &read_state_of_token, &read_state_of_token_eps, &token_rows,
   });
   // clang-format on
   return kAll;

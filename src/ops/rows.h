@@ -65,6 +65,17 @@ extern const Op learned_positions, add_positions;
 extern const Op past_keys, past_values;      // of the cache
 extern const Op append_keys, append_values;  // cached rows, new rows
 
+// Linear attention (ops/linear.cpp).  With eps: numbers end with it.
+extern const Op phi_elu_q, phi_elu_k, phi_exp_q, phi_exp_k;
+extern const Op phi_relu_q, phi_relu_k, phi_identity_q, phi_identity_k;
+extern const Op kernel_scores, kernel_sum, kernel_sum_eps, kernel_weights, other_order;
+extern const Op state, key_sum;              // over all keys
+extern const Op read_state, read_state_eps;  // phi.Q, S, z
+// Of one token: numbers begin with which one, counted from 1.
+extern const Op first_state, next_state, first_key_sum, next_key_sum;
+extern const Op read_state_of_token, read_state_of_token_eps;
+extern const Op token_rows;  // any number of inputs of one row
+
 // Every op, for tests and tables.
 std::span<const Op* const> all();
 

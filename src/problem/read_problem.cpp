@@ -12,6 +12,7 @@
 #include "problem/heads.h"
 #include "problem/keys.h"
 #include "problem/labels.h"
+#include "problem/linear.h"
 #include "problem/positions.h"
 #include "problem/roles.h"
 #include "problem/shapes.h"
@@ -72,6 +73,7 @@ class ProblemReader {
       problem_.mask = std::move(seen.mask);
       problem_.mask_meaning = std::move(seen.meaning);
     }
+    check_linear(draft_, roles_, problem_, diagnostics_);
     check_weights();
     warn_of_settings_without_effect();
     if (diagnostics_.has_errors()) return std::nullopt;
@@ -141,7 +143,7 @@ class ProblemReader {
   }
 
   // 1/√d_k of one head, unless the file says otherwise; additive and bilinear scores are not
-  // scaled by their authors.
+  // scaled by their authors, and linear attention has no scores.
   void find_scale() {
     const Settings& s = settings();
     if (!roles_.starts_by(Entry::scores)) {
@@ -151,7 +153,8 @@ class ProblemReader {
     if (s.scale) {
       problem_.scale = *s.scale;
     } else {
-      problem_.scale.kind = s.score == ScoreKind::dot ? ScaleKind::root : ScaleKind::none;
+      const bool has_root = s.score == ScoreKind::dot && s.method == MethodKind::softmax;
+      problem_.scale.kind = has_root ? ScaleKind::root : ScaleKind::none;
     }
     if (problem_.scale.kind != ScaleKind::root) {
       if (s.d_k && !draft_.has("W_QKV")) {
@@ -327,6 +330,9 @@ class ProblemReader {
         problem_.settings.emplace_back(name, settings().mask.text);
       } else if (name == "align" && align_matters()) {
         // Libraries differ on the corner, so the default is named as well.
+        problem_.settings.emplace_back(name, given ? given->text : key.by_default);
+      } else if ((name == "phi" || name == "eps") && problem_.method == MethodKind::linear) {
+        // Programs differ on both.
         problem_.settings.emplace_back(name, given ? given->text : key.by_default);
       } else if (given && given->text != key.by_default) {
         problem_.settings.emplace_back(name, given->text);

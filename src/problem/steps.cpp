@@ -8,6 +8,8 @@ namespace {
 
 constexpr std::string_view kPrefixes = "Lhgtb";  // layer, head, group of heads, decode step, tile
 
+constexpr Text kNotLinear{"method is softmax", "method 为 softmax"};
+
 const std::array kSteps{
     StepName{"X", Text{"[X] is not given", "没有给出 [X]"}},
     StepName{"X.positioned", Text{"there are no positions to add", "没有要加的位置编码"}},
@@ -18,6 +20,12 @@ const std::array kSteps{
     StepName{"K.rotated", Text{"rope is none", "rope 为 none"}},
     StepName{"K.cache", Text{"there is no [past_K]", "没有 [past_K]"}},
     StepName{"V.cache", Text{"there is no [past_V]", "没有 [past_V]"}},
+    StepName{"phi.Q", kNotLinear},
+    StepName{"phi.K", kNotLinear},
+    StepName{"kernel", kNotLinear},
+    StepName{"denominator", kNotLinear},
+    StepName{"S", kNotLinear},
+    StepName{"z", kNotLinear},
     StepName{"scores", {}},
     StepName{"scaled", Text{"scale is none", "scale 为 none"}},
     StepName{"capped", Text{"softcap is not set", "没有设置 softcap"}},

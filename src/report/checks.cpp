@@ -32,7 +32,7 @@ class Footer {
       line({"the weights of a row sum to at most 1, the sink takes the rest",
             "每行权重之和不超过 1，其余归汇聚（sink）"},
            rows_sum_to_less(trace_, weights), {"rows", "行"}, node);
-    } else {
+    } else if (!has_eps(node)) {
       line({"the weights of a row sum to 1", "每行权重之和为 1"}, rows_sum_to_one(trace_, weights),
            {"rows", "行"}, node);
     }
@@ -47,6 +47,16 @@ class Footer {
       line({"the output lies in the hull of the values", "输出落在各个值的凸包之内"},
            output_is_in_hull(trace_, *output), {"bounds", "个界"}, plan_[*output]);
     }
+    if (const auto other = plan_.find(node.prefix + "quadratic.output")) {
+      line({"both orders of multiplication give the same output", "两种相乘顺序得到同样的输出"},
+           values_are_equal(trace_, *output, *other), {"cells", "个单元格"}, plan_[*output]);
+    }
+  }
+
+  // Linear attention whose denominators have something added.
+  bool has_eps(const Node& weights) const {
+    return std::string_view(weights.op->name) == "kernel_weights" &&
+           !plan_[weights.inputs[1]].params.numbers.empty();
   }
 
   // The power of ten that is not below it.  A bound on doubles depends on the machine; in steps of a
@@ -78,8 +88,8 @@ class Footer {
         return add(std::isfinite(finding.by) ? say({"{0}: does not hold; worst in row {1}, off by {2}",
                                                     "{0}：不成立；{1} 一行偏差最大，为 {2}"},
                                                    what, row, fmt::format("{:.2g}", finding.by))
-                                             : say({"{0}: does not hold; in row {1} a number is infinite",
-                                                    "{0}：不成立；{1} 一行有无穷大"},
+                                             : say({"{0}: does not hold; in row {1} a number is not finite",
+                                                    "{0}：不成立；{1} 一行有不是有限的数"},
                                                    what, row),
                    Tone::note);
       }

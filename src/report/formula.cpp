@@ -86,6 +86,7 @@ class PlainWriter {
     if (take("\\argmax_j")) return function("argmax_j");
     if (take("\\sum_j")) return function("Σ_j");
     if (take("\\max")) return "max";
+    if (take("^T")) return "ᵀ";  // of a part, as in #1[2, :]^T
     const char c = rest_.front();
     if (take("#*")) {
       std::string all;
