@@ -128,6 +128,14 @@ std::vector<Subject> subjects() {
       {&read_state_of_token, {phi_q, s, z}, {"2"}},
       {&read_state_of_token_eps, {phi_q, s, z}, {"4", "1/3"}},
       {&token_rows, {z, z, z}},
+      {&rotate_half_q_part, {{kQueries, 6}, {kQueries, 1}}, {"3"}},
+      {&rotate_half_k_part, {{kQueries, 4}, {kQueries, 1}}, {"2"}},
+      {&rotate_interleaved_q_part, {{kQueries, 8}, {kQueries, 2}}, {"4"}},
+      {&rotate_interleaved_k_part, {kQ, {kQueries, 1}}, {"3"}},
+      {&latent_head_q, {{kQueries, 4}, {kQueries, 6}}, {"3", "4", "1", "3"}},
+      {&latent_head_k, {{kQueries, 4}, {kQueries, 3}}, {"1", "2", "2", "3"}},
+      {&cached_latent, {kK, kV}},
+      {&cached_plain, {kK, kOtherK, kV}},
       {&concat, {kQ, kQ, kQ}},
       {&concat_view, {kQ, kQ}},
       {&ops::row_distance, {kQ, kQ}},
@@ -156,6 +164,14 @@ std::vector<Subject> subjects() {
       {.op = &naive_sum, .inputs = {kWeights}, .uses_mask = true},
       {.op = &naive_sum_sink, .inputs = {kWeights}, .numbers = {"0.7"}, .uses_mask = true},
   };
+  for (const Op* op : {&latent, &query_latent, &restored_keys, &restored_values, &restored_queries,
+                       &key_position, &query_position}) {
+    list.push_back({op, {kQ, w}});
+  }
+  for (const Op* op : {&latent_linear, &query_latent_linear, &restored_keys_linear, &restored_values_linear,
+                       &restored_queries_linear, &key_position_linear, &query_position_linear}) {
+    list.push_back({op, {kQ, w_linear}});
+  }
   for (const Op* op : {&project_q, &project_k, &project_v, &project_output}) {
     list.push_back({.op = op, .inputs = {kQ, w}, .takes_symbols = true});
   }
@@ -436,9 +452,10 @@ TEST_CASE("ops of one name share their formula, and only the known families shar
     if (n > 1) families += fmt::format("{} {}, ", name, n);
   }
   CHECK(families ==
-        "append 2, given 9, head 3, linear 4, linear_biased 4, parameter 3, past 2, phi_elu 2, phi_exp 2, "
-        "phi_identity 2, phi_relu 2, project 4, project_biased 4, "
-        "rotate_half 2, rotate_interleaved 2, same 3, weighted_sum 2, ");
+        "append 2, given 9, head 3, join_parts 2, linear 11, linear_biased 4, parameter 3, past 2, phi_elu "
+        "2, phi_exp 2, "
+        "phi_identity 2, phi_relu 2, project 11, project_biased 4, "
+        "rotate_half 4, rotate_interleaved 4, same 3, weighted_sum 2, widths 2, ");
 }
 
 TEST_CASE("the shape rule of every op gives the shape of its result") {

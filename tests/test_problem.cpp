@@ -395,8 +395,8 @@ TEST_CASE("what this version cannot compute is known, and refused") {
         "     | ^^^^^^^^\n");
   CHECK(messages("rope = sideways\n" + kQK) == "error: 'sideways' is not a value of 'rope'\n");
   CHECK(problem("heads = 1\nrope = none\ntile = off\nlayers = 1\nphi = elu+1\n" + kQK).entry == Entry::qkv);
-  CHECK(messages(kQK + "[W_DKV]\n1 2\n[h1.W_Q]\n1\n[L2.W_V]\n1\n") ==
-        "error: this version of qkv traces one head of softmax attention; [W_DKV] is not available yet\n"
+  CHECK(messages(kQK + "[target]\n1\n[h1.W_Q]\n1\n[L2.W_V]\n1\n") ==
+        "error: this version of qkv traces one head of softmax attention; [target] is not available yet\n"
         "error: this version of qkv traces one head of softmax attention; [h1.W_Q] is not available yet\n"
         "error: this version of qkv traces one head of softmax attention; [L2.W_V] is not available yet\n");
 }

@@ -156,12 +156,33 @@ Problem linear_attention_problem(Phi phi, bool is_causal, const char* eps) {
   return p;
 }
 
+// Two latent heads, 2 wide, with a position part of 2 that all heads share.
+Problem latent_problem() {
+  Problem p = problem_at(Entry::x, {{"X", filled_rows(2, 4)},
+                                    {"W_Q", filled_rows(4, 4)},
+                                    {"W_DKV", filled_rows(4, 3)},
+                                    {"W_UK", filled_rows(3, 4)},
+                                    {"W_UV", filled_rows(3, 2)},
+                                    {"W_DQ", filled_rows(4, 5)},
+                                    {"W_UQ", filled_rows(5, 4)},
+                                    {"W_KR", filled_rows(4, 2)},
+                                    {"W_QR", filled_rows(5, 4)},
+                                    {"V", filled_rows(2, 2)}});
+  p.given.erase("W_Q");
+  p.given.erase("V");
+  p.heads = p.kv_heads = 2;
+  p.rope = {Rope::Pairs::interleaved, whole_number(10000), 2};
+  p.positions = p.kv_positions = {0, 1};
+  return p;
+}
+
 std::vector<Problem> all_problems() {
   return {plain_problem(),
           heads_problem(),
           cached_problem(Rope::Pairs::half),
           cached_problem(Rope::Pairs::interleaved),
           sinusoidal_problem(),
+          latent_problem(),
           linear_attention_problem(Phi::elu_plus_1, false, "0"),
           linear_attention_problem(Phi::exp, false, "1/4"),
           linear_attention_problem(Phi::relu, true, "1/4"),
@@ -315,6 +336,27 @@ TEST_CASE("formulas with shapes: linear attention, at once and token by token") 
         "t2.output (1×1) = (phi.Q (2×3)[2, :] · t2.S (3×1)) / (phi.Q (2×3)[2, :] · t2.zᵀ (3×1) + 1/4)\n"
         "output (2×1) = rows(t1.output (1×1), t2.output (1×1))\n"
         "quadratic.output (2×1) = weights (2×2) · V (2×1)\n");
+}
+
+TEST_CASE("formulas with shapes: latent attention, up to the scores of its first head") {
+  const std::string all = formulas(latent_problem(), true);
+  CHECK(all.substr(0, all.find("h1.scaled")) ==
+        "c_KV (2×3) = X (2×4) · W_DKV (4×3)\n"
+        "K_C (2×4) = c_KV (2×3) · W_UK (3×4)\n"
+        "V_C (2×2) = c_KV (2×3) · W_UV (3×2)\n"
+        "K_R.unrotated (2×2) = X (2×4) · W_KR (4×2)\n"
+        "angles (2×1) = positions (2×1) / (10000^(2i/2))\n"
+        "K_R (2×2) = rotate(K_R.unrotated (2×2); angles (2×1))\n"
+        "c_Q (2×5) = X (2×4) · W_DQ (4×5)\n"
+        "Q_C (2×4) = c_Q (2×5) · W_UQ (5×4)\n"
+        "Q_R.unrotated (2×4) = c_Q (2×5) · W_QR (5×4)\n"
+        "Q_R (2×4) = rotate(Q_R.unrotated (2×4); angles (2×1))\n"
+        "cache (1×2) = width(c_KV (2×3), K_R (2×2))\n"
+        "plain.cache (1×2) = width(K_C (2×4), V_C (2×2))\n"
+        "h1.Q (2×4) = [Q_C (2×4)[:, 1..2], Q_R (2×4)[:, 1..2]]\n"
+        "h1.K (2×4) = [K_C (2×4)[:, 1..2], K_R (2×2)[:, 1..2]]\n"
+        "h1.V (2×1) = V_C (2×2)[:, 1..1]\n"
+        "h1.scores (2×2) = h1.Q (2×4) · h1.Kᵀ (4×2)\n");
 }
 
 TEST_CASE("formulas with shapes: other scores, one matrix in two roles, symbols") {

@@ -27,6 +27,7 @@ std::span<const Op* const> all() {
       &head_q, &head_k, &head_v, &head_view, &kv_map, &drop_head, &concat, &concat_view, &row_distance,
       // positions.cpp
       &positions, &turning_angles, &rotate_half_q, &rotate_half_k, &rotate_interleaved_q, &rotate_interleaved_k,
+      &rotate_half_q_part, &rotate_half_k_part, &rotate_interleaved_q_part, &rotate_interleaved_k_part,
       &sinusoids, &learned_positions, &add_positions, &past_keys, &past_values, &append_keys, &append_values,
       // linear.cpp
       &phi_elu_q, &phi_elu_k, &phi_exp_q, &phi_exp_k, &phi_relu_q, &phi_relu_k, &phi_identity_q, &phi_identity_k,
@@ -34,6 +35,11 @@ std::span<const Op* const> all() {
       &state, &key_sum, &read_state, &read_state_eps,
       &first_state, &next_state, &first_key_sum, &next_key_sum,
       &read_state_of_token, &read_state_of_token_eps, &token_rows,
+      // latent.cpp
+      &latent, &latent_linear, &query_latent, &query_latent_linear, &restored_keys, &restored_keys_linear,
+      &restored_values, &restored_values_linear, &restored_queries, &restored_queries_linear,
+      &key_position, &key_position_linear, &query_position, &query_position_linear,
+      &latent_head_q, &latent_head_k, &cached_latent, &cached_plain,
   });
   // clang-format on
   return kAll;

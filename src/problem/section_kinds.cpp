@@ -52,16 +52,15 @@ const std::array kKinds{
     SectionKind{"past_K", kNumbers, false, true, {"cached keys", "缓存的键"}},
     SectionKind{"past_V", kNumbers, false, true, {"cached values", "缓存的值"}},
     SectionKind{
-        "W_DKV", kNumbers, false, false, {"MLA: to the latent of keys and values", "MLA：键值的压缩矩阵"}},
-    SectionKind{"W_UK", kNumbers, false, false, {"MLA: from the latent to the keys", "MLA：由潜向量还原键"}},
+        "W_DKV", kNumbers, false, true, {"MLA: to the latent of keys and values", "MLA：键值的压缩矩阵"}},
+    SectionKind{"W_UK", kNumbers, false, true, {"MLA: from the latent to the keys", "MLA：由潜向量还原键"}},
+    SectionKind{"W_UV", kNumbers, false, true, {"MLA: from the latent to the values", "MLA：由潜向量还原值"}},
+    SectionKind{"W_DQ", kNumbers, false, true, {"MLA: to the latent of the queries", "MLA：查询的压缩矩阵"}},
     SectionKind{
-        "W_UV", kNumbers, false, false, {"MLA: from the latent to the values", "MLA：由潜向量还原值"}},
-    SectionKind{"W_DQ", kNumbers, false, false, {"MLA: to the latent of the queries", "MLA：查询的压缩矩阵"}},
+        "W_UQ", kNumbers, false, true, {"MLA: from the latent to the queries", "MLA：由潜向量还原查询"}},
     SectionKind{
-        "W_UQ", kNumbers, false, false, {"MLA: from the latent to the queries", "MLA：由潜向量还原查询"}},
-    SectionKind{
-        "W_QR", kNumbers, false, false, {"MLA: the rotated part of the queries", "MLA：查询的旋转部分"}},
-    SectionKind{"W_KR", kNumbers, false, false, {"MLA: the rotated part of the keys", "MLA：键的旋转部分"}},
+        "W_QR", kNumbers, false, true, {"MLA: the rotated part of the queries", "MLA：查询的旋转部分"}},
+    SectionKind{"W_KR", kNumbers, false, true, {"MLA: the rotated part of the keys", "MLA：键的旋转部分"}},
     SectionKind{
         "d.output", kNumbers, false, false, {"gradient arriving at the output", "从上方传到 output 的梯度"}},
     SectionKind{
