@@ -134,6 +134,13 @@ std::vector<Subject> subjects() {
       {&rotate_interleaved_k_part, {kQ, {kQueries, 1}}, {"3"}},
       {&latent_head_q, {{kQueries, 4}, {kQueries, 6}}, {"3", "4", "1", "3"}},
       {&latent_head_k, {{kQueries, 4}, {kQueries, 3}}, {"1", "2", "2", "3"}},
+      {&cached_key, {{kKeys, 2}, {kKeys, 3}}, {"1", "2", "1", "3"}},
+      {&absorbed_head_q, {kQ, {kQueries, 4}}, {"1", "3", "3", "4"}},
+      {&absorbed_query, {{kQueries, 4}, {3, 4}}, {"3", "4"}},
+      {&absorbed_query_linear, {{kQueries, 4}, {4, 3}}, {"2", "4"}},
+      {&ops::cached_scores, {kQ, kK}},
+      {&cached_output, {kWeights, kK, {kWidth, 4}}, {"2", "3"}},
+      {&cached_output_linear, {kWeights, kK, {4, kWidth}}, {"3", "4"}},
       {&cached_latent, {kK, kV}},
       {&cached_plain, {kK, kOtherK, kV}},
       {&concat, {kQ, kQ, kQ}},
@@ -452,7 +459,7 @@ TEST_CASE("ops of one name share their formula, and only the known families shar
     if (n > 1) families += fmt::format("{} {}, ", name, n);
   }
   CHECK(families ==
-        "append 2, given 9, head 3, join_parts 2, linear 11, linear_biased 4, parameter 3, past 2, phi_elu "
+        "append 2, given 9, head 3, join_parts 4, linear 11, linear_biased 4, parameter 3, past 2, phi_elu "
         "2, phi_exp 2, "
         "phi_identity 2, phi_relu 2, project 11, project_biased 4, "
         "rotate_half 4, rotate_interleaved 4, same 3, weighted_sum 2, widths 2, ");

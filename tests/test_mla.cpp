@@ -135,6 +135,24 @@ TEST_CASE("latent attention is plain attention on the restored keys and values")
   }
 }
 
+TEST_CASE("scores and output can be had from the latent and the shared position part alone") {
+  QKV_SAY_SEED();
+  Random random(94);
+  for (int round = 0; round < 30; ++round) {
+    CAPTURE(round);
+    const Mla m = random_mla(random);
+    const bool is_linear = round % 2 == 1;
+    const Trace trace =
+        traced(problem((is_linear ? "layout = linear\n" : "") + m.settings() + m.sections(is_linear)));
+    for (Index h = 0; h < m.heads; ++h) {
+      const std::string prefix = m.heads == 1 ? "" : "h" + std::to_string(h + 1) + ".";
+      for (const char* step : {"scores", "output"}) {
+        CHECK(apart(value(trace, prefix + "cached." + step), value(trace, prefix + step), 1e-13) == "");
+      }
+    }
+  }
+}
+
 TEST_CASE("weights stored as nn.Linear does are the same latent attention") {
   QKV_SAY_SEED();
   Random random(92);

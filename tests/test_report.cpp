@@ -157,19 +157,24 @@ Problem linear_attention_problem(Phi phi, bool is_causal, const char* eps) {
 }
 
 // Two latent heads, 2 wide, with a position part of 2 that all heads share.
-Problem latent_problem() {
+Problem latent_problem(Layout layout) {
+  const auto stored = [&](Index in, Index out) {
+    return layout == Layout::columns ? filled_rows(in, out) : filled_rows(out, in);
+  };
+  // W_Q and V only help problem_at to its usual settings.
   Problem p = problem_at(Entry::x, {{"X", filled_rows(2, 4)},
                                     {"W_Q", filled_rows(4, 4)},
-                                    {"W_DKV", filled_rows(4, 3)},
-                                    {"W_UK", filled_rows(3, 4)},
-                                    {"W_UV", filled_rows(3, 2)},
-                                    {"W_DQ", filled_rows(4, 5)},
-                                    {"W_UQ", filled_rows(5, 4)},
-                                    {"W_KR", filled_rows(4, 2)},
-                                    {"W_QR", filled_rows(5, 4)},
+                                    {"W_DKV", stored(4, 3)},
+                                    {"W_UK", stored(3, 4)},
+                                    {"W_UV", stored(3, 2)},
+                                    {"W_DQ", stored(4, 5)},
+                                    {"W_UQ", stored(5, 4)},
+                                    {"W_KR", stored(4, 2)},
+                                    {"W_QR", stored(5, 4)},
                                     {"V", filled_rows(2, 2)}});
   p.given.erase("W_Q");
   p.given.erase("V");
+  p.layout = layout;
   p.heads = p.kv_heads = 2;
   p.rope = {Rope::Pairs::interleaved, whole_number(10000), 2};
   p.positions = p.kv_positions = {0, 1};
@@ -182,7 +187,8 @@ std::vector<Problem> all_problems() {
           cached_problem(Rope::Pairs::half),
           cached_problem(Rope::Pairs::interleaved),
           sinusoidal_problem(),
-          latent_problem(),
+          latent_problem(Layout::columns),
+          latent_problem(Layout::linear),
           linear_attention_problem(Phi::elu_plus_1, false, "0"),
           linear_attention_problem(Phi::exp, false, "1/4"),
           linear_attention_problem(Phi::relu, true, "1/4"),
@@ -339,7 +345,7 @@ TEST_CASE("formulas with shapes: linear attention, at once and token by token") 
 }
 
 TEST_CASE("formulas with shapes: latent attention, up to the scores of its first head") {
-  const std::string all = formulas(latent_problem(), true);
+  const std::string all = formulas(latent_problem(Layout::columns), true);
   CHECK(all.substr(0, all.find("h1.scaled")) ==
         "c_KV (2×3) = X (2×4) · W_DKV (4×3)\n"
         "K_C (2×4) = c_KV (2×3) · W_UK (3×4)\n"
@@ -351,12 +357,28 @@ TEST_CASE("formulas with shapes: latent attention, up to the scores of its first
         "Q_C (2×4) = c_Q (2×5) · W_UQ (5×4)\n"
         "Q_R.unrotated (2×4) = c_Q (2×5) · W_QR (5×4)\n"
         "Q_R (2×4) = rotate(Q_R.unrotated (2×4); angles (2×1))\n"
+        "cached.K (2×5) = [c_KV (2×3)[:, 1..3], K_R (2×2)[:, 1..2]]\n"
         "cache (1×2) = width(c_KV (2×3), K_R (2×2))\n"
         "plain.cache (1×2) = width(K_C (2×4), V_C (2×2))\n"
         "h1.Q (2×4) = [Q_C (2×4)[:, 1..2], Q_R (2×4)[:, 1..2]]\n"
         "h1.K (2×4) = [K_C (2×4)[:, 1..2], K_R (2×2)[:, 1..2]]\n"
         "h1.V (2×1) = V_C (2×2)[:, 1..1]\n"
         "h1.scores (2×2) = h1.Q (2×4) · h1.Kᵀ (4×2)\n");
+  const auto beside_head_1 = [](Layout layout) {
+    const std::string lines = formulas(latent_problem(layout), true);
+    const std::size_t from = lines.find("h1.absorbed.Q_C");
+    return lines.substr(from, lines.find("h2.Q") - from);
+  };
+  CHECK(beside_head_1(Layout::columns) ==
+        "h1.absorbed.Q_C (2×3) = Q_C (2×4)[:, 1..2] · W_UK (3×4)[:, 1..2]ᵀ\n"
+        "h1.absorbed.Q (2×5) = [h1.absorbed.Q_C (2×3)[:, 1..3], Q_R (2×4)[:, 1..2]]\n"
+        "h1.cached.scores (2×2) = h1.absorbed.Q (2×5) · cached.Kᵀ (5×2)\n"
+        "h1.cached.output (2×1) = h1.weights (2×2) · c_KV (2×3) · W_UV (3×2)[:, 1..1]\n");
+  CHECK(beside_head_1(Layout::linear) ==
+        "h1.absorbed.Q_C (2×3) = Q_C (2×4)[:, 1..2] · W_UK (4×3)[1..2, :]\n"
+        "h1.absorbed.Q (2×5) = [h1.absorbed.Q_C (2×3)[:, 1..3], Q_R (2×4)[:, 1..2]]\n"
+        "h1.cached.scores (2×2) = h1.absorbed.Q (2×5) · cached.Kᵀ (5×2)\n"
+        "h1.cached.output (2×1) = h1.weights (2×2) · c_KV (2×3) · W_UV (2×3)[1..1, :]ᵀ\n");
 }
 
 TEST_CASE("formulas with shapes: other scores, one matrix in two roles, symbols") {

@@ -472,7 +472,9 @@ class Attention {
     if (problem_.method == MethodKind::linear)
       return read_linearly(builder_, problem_, head.q, head.k, *head.v);
     const NodeId weights = weights_of(head);
-    return read(weights, head.v ? *head.v : values());
+    const NodeId output = read(weights, head.v ? *head.v : values());
+    if (latents_) compare_with_cache(builder_, problem_, *latents_, static_cast<Index>(head.index), weights);
+    return output;
   }
 
   NodeId weights_of(const Head& head) {

@@ -102,6 +102,92 @@ constexpr Op widths(Text title, Text why) {
   };
 }
 
+// ---- From the cache alone ----
+
+constexpr Text kAbsorbed{"For comparison: the query taken to the latent", "对照：把查询变换到隐向量一侧"};
+constexpr Text kAbsorbedWhy{
+    "q·(c·W_UK)ᵀ = (q·W_UKᵀ)·cᵀ: W_UK can go to the query, and then no key need be restored.",
+    "q·(c·W_UK)ᵀ = (q·W_UKᵀ)·cᵀ：W_UK 可以并到查询一侧，这样就不必还原键。"};
+constexpr Text kCachedOutput{"For comparison: output from the cache", "对照：直接用缓存算出的输出"};
+constexpr Text kCachedOutputWhy{
+    "weights·(c·W_UV) = (weights·c)·W_UV: the latents are mixed first, and no value need be restored.",
+    "weights·(c·W_UV) = (weights·c)·W_UV：先混合隐向量，就不必还原值。"};
+
+// The columns that W makes for this head; where W is stored as nn.Linear does, its rows.
+template <Stored stored, class T>
+MatrixOf<T> part_of_weights(const MatrixOf<T>& w, const Params& p) {
+  if constexpr (stored == Stored::as_linear) {
+    return w.middleRows(first_column(p, 0), column_count(p, 0)).transpose();
+  } else {
+    return w.middleCols(first_column(p, 0), column_count(p, 0));
+  }
+}
+template <Stored stored>
+Term weight(int input, Index latent, Index column) {
+  return stored == Stored::as_linear ? Term(input, column, latent) : Term(input, latent, column);
+}
+Index latent_width(Stored stored, const Shape& w) { return stored == Stored::as_linear ? w.cols : w.rows; }
+
+template <Stored stored>
+constexpr Op absorbed_op(const char* name, std::string_view formula) {
+  return {
+      .name = name,
+      .title = kAbsorbed,
+      .why = kAbsorbedWhy,
+      .formula = formula,
+      .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
+        const MatrixOf<T> q = in[0].get().middleCols(first_column(p, 0), column_count(p, 0));
+        const MatrixOf<T> w = part_of_weights<stored, T>(in[1], p);
+        return kernels::dot_rows<T>(q, w);
+      }>(),
+      .shape =
+          [](std::span<const Shape> in, const Params&) {
+            return Shape{in[0].rows, latent_width(stored, in[1])};
+          },
+      .cell =
+          [](const CellQuestion& q) {
+            const Index first = first_column(q.params, 0);
+            return sum_of_products(
+                column_count(q.params, 0), [&](Index k) { return Term(0, q.row, first + k); },
+                [&](Index k) { return weight<stored>(1, q.col, first + k); });
+          },
+      .reads = {Reads::row},
+      .terms = width_of_first,
+  };
+}
+
+template <Stored stored>
+constexpr Op cached_output_op(const char* name, std::string_view formula) {
+  return {
+      .name = name,
+      .title = kCachedOutput,
+      .why = kCachedOutputWhy,
+      .formula = formula,
+      .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
+        const MatrixOf<T> w = part_of_weights<stored, T>(in[2], p);
+        return kernels::project<T>(kernels::project<T>(in[0], in[1]), w);
+      }>(),
+      .shape =
+          [](std::span<const Shape> in, const Params& p) {
+            return Shape{in[0].rows, column_count(p, 0)};
+          },
+      .cell =
+          [](const CellQuestion& q) {
+            Expression e;
+            for (Index r = 0; r < q.inputs[1].cols; ++r) {
+              e.push_back(r == 0 ? "(" : " + (");
+              append(e, sum_of_products(
+                            q.inputs[0].cols, [&](Index j) { return Term(0, q.row, j); },
+                            [&](Index j) { return Term(1, j, r); }));
+              append(e, {")·", weight<stored>(2, r, first_column(q.params, 0) + q.col)});
+            }
+            return e;
+          },
+      .reads = {Reads::row},
+      .terms = [](std::span<const Shape> in) -> Index { return (in[0].cols + 1) * in[1].cols; },
+  };
+}
+
 }  // namespace
 
 const Op latent = plain(kLatent, kLatentWhy);
@@ -137,5 +223,43 @@ const Op cached_plain =
     widths({"For comparison: cached by plain attention", "对照：普通多头注意力要缓存的数"},
            {"How many numbers it would be if every head kept its key and its value.",
             "如果每个头都缓存自己的键和值，要存多少个数。"});
+
+const Op cached_key = joined_parts(
+    {"For comparison: what is cached, as keys", "对照：把缓存的内容当作键"},
+    {"The latent and the position part, side by side: one key that all heads share, as in multi-query "
+     "attention.",
+     "隐向量与位置部分并排：所有头共用的一个键，就像多查询注意力（MQA）。"});
+const Op absorbed_query = absorbed_op<Stored::as_written>("absorbed_query", "#1[:, @1..@2] #2[:, @1..@2]^T");
+const Op absorbed_query_linear =
+    absorbed_op<Stored::as_linear>("absorbed_query_linear", "#1[:, @1..@2] #2[@1..@2, :]");
+const Op absorbed_head_q =
+    joined_parts({"For comparison: queries for what is cached", "对照：直接查缓存的查询"},
+                 {"The query taken to the latent, its position part behind it.",
+                  "变换到隐向量一侧的查询，后面接上它的位置部分。"});
+const Op cached_scores{
+    .name = "cached_scores",
+    .title = {"For comparison: scores from the cache", "对照：直接用缓存算出的分数"},
+    .why = {"The same scores as with restored keys, from the cached numbers alone.",
+            "只用缓存的数，得到与还原键之后同样的分数。"},
+    .formula = "#1 #2^T",
+    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) {
+      return kernels::dot_rows<T>(in[0], in[1]);
+    }>(),
+    .shape =
+        [](std::span<const Shape> in, const Params&) {
+          return Shape{in[0].rows, in[1].rows};
+        },
+    .cell =
+        [](const CellQuestion& q) {
+          return sum_of_products(
+              q.inputs[0].cols, [&](Index k) { return Term(0, q.row, k); },
+              [&](Index k) { return Term(1, q.col, k); });
+        },
+    .reads = {Reads::row, Reads::row_of_column},
+    .terms = width_of_first,
+};
+const Op cached_output = cached_output_op<Stored::as_written>("cached_output", "#1 #2 #3[:, @1..@2]");
+const Op cached_output_linear =
+    cached_output_op<Stored::as_linear>("cached_output_linear", "#1 #2 #3[@1..@2, :]^T");
 
 }  // namespace qkv::ops

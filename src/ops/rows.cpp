@@ -40,6 +40,8 @@ std::span<const Op* const> all() {
       &restored_values, &restored_values_linear, &restored_queries, &restored_queries_linear,
       &key_position, &key_position_linear, &query_position, &query_position_linear,
       &latent_head_q, &latent_head_k, &cached_latent, &cached_plain,
+      &cached_key, &absorbed_query, &absorbed_query_linear, &absorbed_head_q,
+      &cached_scores, &cached_output, &cached_output_linear,
   });
   // clang-format on
   return kAll;

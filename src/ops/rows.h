@@ -87,6 +87,9 @@ extern const Op key_position, key_position_linear, query_position, query_positio
 // numbers: first and last column of the one input and of the other, counted from 1.
 extern const Op latent_head_q, latent_head_k;
 extern const Op cached_latent, cached_plain;  // any number of inputs
+// The same from what is cached, restoring nothing; numbers as for latent_head_q, or the head's columns.
+extern const Op cached_key, absorbed_query, absorbed_query_linear, absorbed_head_q;
+extern const Op cached_scores, cached_output, cached_output_linear;
 
 // Every op, for tests and tables.
 std::span<const Op* const> all();

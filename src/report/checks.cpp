@@ -47,10 +47,21 @@ class Footer {
       line({"the output lies in the hull of the values", "输出落在各个值的凸包之内"},
            output_is_in_hull(trace_, *output), {"bounds", "个界"}, plan_[*output]);
     }
-    if (const auto other = plan_.find(node.prefix + "quadratic.output")) {
-      line({"both orders of multiplication give the same output", "两种相乘顺序得到同样的输出"},
-           values_are_equal(trace_, *output, *other), {"cells", "个单元格"}, plan_[*output]);
-    }
+    compare(node.prefix, "scores", "cached.scores",
+            {"what is cached gives the same scores, no key restored",
+             "只用缓存的内容、不还原键，得到同样的分数"});
+    compare(node.prefix, "output", "cached.output",
+            {"what is cached gives the same output, no value restored",
+             "只用缓存的内容、不还原值，得到同样的输出"});
+    compare(node.prefix, "output", "quadratic.output",
+            {"both orders of multiplication give the same output", "两种相乘顺序得到同样的输出"});
+  }
+
+  // A step and the same computed in another way, where both are there.
+  void compare(const std::string& prefix, const char* step, const char* other_way, const Text& claim) {
+    const auto a = plan_.find(prefix + step);
+    const auto b = plan_.find(prefix + other_way);
+    if (a && b) line(claim, values_are_equal(trace_, *a, *b), {"cells", "个单元格"}, plan_[*a]);
   }
 
   // Linear attention whose denominators have something added.
