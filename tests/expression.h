@@ -7,7 +7,7 @@
 //   signed   = ["-"] power
 //   power    = "e^(" sum ")" | "tanh(" sum ")" | "cos(" sum ")" | "sin(" sum ")" | "sqrt(" sum ")"
 //            | "ln(" sum ")" | "√" atom | atom [ "²" ]
-//   atom     = "(" sum ")" [ "^(" sum ")" ] | "|" sum "|" | "max(" sum { "," sum } ")"
+//   atom     = "(" sum ")" [ "^(" sum ")" ] | "|" sum "|" | ("max(" | "min(") sum { "," sum } ")"
 //            | "argmax(" sum "→" sum { "," sum "→" sum } ")" | "∞" | "nan" | decimal [ "%" ]
 //
 // "−" is read as "-".  argmax gives what the arrow points at, behind the largest; the first of equals.
@@ -117,6 +117,12 @@ class ExpressionReader {
       while (take(",")) most = std::max(most, sum());
       need(")");
       return most;
+    }
+    if (take("min(")) {
+      long double least = sum();
+      while (take(",")) least = std::min(least, sum());
+      need(")");
+      return least;
     }
     if (take("argmax(")) return argmax();
     if (take("∞")) return std::numeric_limits<long double>::infinity();

@@ -68,6 +68,9 @@ std::vector<Subject> subjects() {
   const Input w_a{kWidth, kHidden};
   const Input u_a{kOtherWidth, kHidden};
   const Input v_a{1, kHidden};
+  const Input phi_q{kQueries, kWidth, Looks::positive};
+  const Input s{kWidth, kOtherWidth};
+  const Input z{1, kWidth, Looks::positive};
   std::vector<Subject> list{
       {&same_q, {kQ}},
       {&same_k, {kQ}},
@@ -120,6 +123,45 @@ std::vector<Subject> subjects() {
       {.op = &tile_read, .inputs = {kWeights, kV}, .uses_mask = true},
       {.op = &ops::running_read, .inputs = {{kQueries, kOtherWidth}, kSums, kWeights, kV}, .uses_mask = true},
       {.op = &finish_read, .inputs = {{kQueries, kOtherWidth}, kSums}, .uses_mask = true, .can_be_nan = true},
+      {&phi_elu_q, {kQ}},
+      {&phi_elu_k, {kK}},
+      {&phi_exp_q, {kQ}},
+      {&phi_exp_k, {kK}},
+      {&phi_relu_q, {kQ}},
+      {&phi_relu_k, {kK}},
+      {&phi_identity_q, {kQ}},
+      {&phi_identity_k, {kK}},
+      {.op = &ops::kernel_scores, .inputs = {kQ, kK}, .uses_mask = true},
+      {&kernel_sum, {kWeights}},
+      {&kernel_sum_eps, {kWeights}, {"1/3"}},
+      {.op = &kernel_weights, .inputs = {kWeights, kSums}, .uses_mask = true},
+      {&other_order, {kWeights, kV}},
+      {&state, {kK, kV}},
+      {&key_sum, {kK}},
+      {&ops::read_state, {phi_q, s, z}},
+      {&read_state_eps, {phi_q, s, z}, {"1/3"}},
+      {&first_state, {kK, kV}, {"2"}},
+      {&next_state, {s, kK, kV}, {"5"}},
+      {&first_key_sum, {kK}, {"3"}},
+      {&next_key_sum, {z, kK}, {"5"}},
+      {&read_state_of_token, {phi_q, s, z}, {"2"}},
+      {&read_state_of_token_eps, {phi_q, s, z}, {"4", "1/3"}},
+      {&token_rows, {z, z, z}},
+      {&rotate_half_q_part, {{kQueries, 6}, {kQueries, 1}}, {"3"}},
+      {&rotate_half_k_part, {{kQueries, 4}, {kQueries, 1}}, {"2"}},
+      {&rotate_interleaved_q_part, {{kQueries, 8}, {kQueries, 2}}, {"4"}},
+      {&rotate_interleaved_k_part, {kQ, {kQueries, 1}}, {"3"}},
+      {&latent_head_q, {{kQueries, 4}, {kQueries, 6}}, {"3", "4", "1", "3"}},
+      {&latent_head_k, {{kQueries, 4}, {kQueries, 3}}, {"1", "2", "2", "3"}},
+      {&cached_key, {{kKeys, 2}, {kKeys, 3}}, {"1", "2", "1", "3"}},
+      {&absorbed_head_q, {kQ, {kQueries, 4}}, {"1", "3", "3", "4"}},
+      {&absorbed_query, {{kQueries, 4}, {3, 4}}, {"3", "4"}},
+      {&absorbed_query_linear, {{kQueries, 4}, {4, 3}}, {"2", "4"}},
+      {&ops::cached_scores, {kQ, kK}},
+      {&cached_output, {kWeights, kK, {kWidth, 4}}, {"2", "3"}},
+      {&cached_output_linear, {kWeights, kK, {4, kWidth}}, {"3", "4"}},
+      {&cached_latent, {kK, kV}},
+      {&cached_plain, {kK, kOtherK, kV}},
       {&concat, {kQ, kQ, kQ}},
       {&concat_view, {kQ, kQ}},
       {&ops::row_distance, {kQ, kQ}},
@@ -179,6 +221,14 @@ std::vector<Subject> subjects() {
       {&d_new_rows, {kQ}, {"3", "4"}},
       {&d_sum_of_uses, {kQ, kQ, kQ}},
   };
+  for (const Op* op : {&latent, &query_latent, &restored_keys, &restored_values, &restored_queries,
+                       &key_position, &query_position}) {
+    list.push_back({op, {kQ, w}});
+  }
+  for (const Op* op : {&latent_linear, &query_latent_linear, &restored_keys_linear, &restored_values_linear,
+                       &restored_queries_linear, &key_position_linear, &query_position_linear}) {
+    list.push_back({op, {kQ, w_linear}});
+  }
   for (const Op* op : {&project_q, &project_k, &project_v, &project_output}) {
     list.push_back({.op = op, .inputs = {kQ, w}, .takes_symbols = true});
   }
@@ -469,8 +519,9 @@ TEST_CASE("ops of one name share their formula, and only the known families shar
     if (n > 1) families += fmt::format("{} {}, ", name, n);
   }
   CHECK(families ==
-        "add 3, append 2, given 12, head 3, linear 4, linear_biased 4, parameter 3, past 2, project 4, "
-        "project_biased 4, rotate_half 2, rotate_interleaved 2, rows 9, same 4, stack 2, weighted_sum 2, ");
+        "add 3, append 2, given 12, head 3, join_parts 4, linear 11, linear_biased 4, parameter 3, past 2, "
+        "phi_elu 2, phi_exp 2, phi_identity 2, phi_relu 2, project 11, project_biased 4, rotate_half 4, "
+        "rotate_interleaved 4, rows 9, same 4, stack 2, weighted_sum 2, widths 2, ");
 }
 
 TEST_CASE("the shape rule of every op gives the shape of its result") {

@@ -384,20 +384,9 @@ TEST_CASE("a setting that lies before the start has no effect, and is not in the
   CHECK(settings_of(*r.problem) == "decimals = 1");
 }
 
-TEST_CASE("what this version cannot compute is known, and refused") {
-  CHECK(
-      told("method = linear\nheads_kv = 1\n" + kQK) ==
-      "t.qkv:1:10: error: this version of qkv traces one head of softmax attention; `method = linear` is not "
-      "available yet\n"
-      "   1 | method = linear\n"
-      "     |          ^^^^^^\n"
-      "t.qkv:2:1: error: unknown setting 'heads_kv'\n"
-      "   2 | heads_kv = 1\n"
-      "     | ^^^^^^^^\n");
+TEST_CASE("a setting that says what is so anyway changes nothing") {
   CHECK(messages("rope = sideways\n" + kQK) == "error: 'sideways' is not a value of 'rope'\n");
   CHECK(problem("heads = 1\nrope = none\ntile = off\nlayers = 1\nphi = elu+1\n" + kQK).entry == Entry::qkv);
-  CHECK(messages(kQK + "[W_DKV]\n1 2\n") ==
-        "error: this version of qkv traces one head of softmax attention; [W_DKV] is not available yet\n");
 }
 
 TEST_CASE("the table of keys holds no name twice and every row has both languages") {

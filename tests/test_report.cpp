@@ -200,6 +200,42 @@ Problem general_problem_with_values() {
   return p;
 }
 
+// Linear attention of two tokens; causal it is recurrent.
+Problem linear_attention_problem(Phi phi, bool is_causal, const char* eps) {
+  Problem p =
+      problem_at(Entry::qkv, {{"Q", filled_rows(2, 3)}, {"K", filled_rows(2, 3)}, {"V", filled_rows(2, 1)}});
+  p.method = MethodKind::linear;
+  p.phi = phi;
+  p.eps = written(eps);
+  if (is_causal) forbid(p, causal_mask(2, 2, 0));
+  return p;
+}
+
+// Two latent heads, 2 wide, with a position part of 2 that all heads share.
+Problem latent_problem(Layout layout) {
+  const auto stored = [&](Index in, Index out) {
+    return layout == Layout::columns ? filled_rows(in, out) : filled_rows(out, in);
+  };
+  // W_Q and V only help problem_at to its usual settings.
+  Problem p = problem_at(Entry::x, {{"X", filled_rows(2, 4)},
+                                    {"W_Q", filled_rows(4, 4)},
+                                    {"W_DKV", stored(4, 3)},
+                                    {"W_UK", stored(3, 4)},
+                                    {"W_UV", stored(3, 2)},
+                                    {"W_DQ", stored(4, 5)},
+                                    {"W_UQ", stored(5, 4)},
+                                    {"W_KR", stored(4, 2)},
+                                    {"W_QR", stored(5, 4)},
+                                    {"V", filled_rows(2, 2)}});
+  p.given.erase("W_Q");
+  p.given.erase("V");
+  p.layout = layout;
+  p.heads = p.kv_heads = 2;
+  p.rope = {Rope::Pairs::interleaved, whole_number(10000), 2};
+  p.positions = p.kv_positions = {0, 1};
+  return p;
+}
+
 std::vector<Problem> all_problems() {
   return {plain_problem(),
           decoded_problem(),
@@ -217,6 +253,12 @@ std::vector<Problem> all_problems() {
           cached_problem(Rope::Pairs::half),
           cached_problem(Rope::Pairs::interleaved),
           sinusoidal_problem(),
+          latent_problem(Layout::columns),
+          latent_problem(Layout::linear),
+          linear_attention_problem(Phi::elu_plus_1, false, "0"),
+          linear_attention_problem(Phi::exp, false, "1/4"),
+          linear_attention_problem(Phi::relu, true, "1/4"),
+          linear_attention_problem(Phi::identity, true, "0"),
           rich_problem(),
           linear_problem(),
           linear_biased_problem(),
@@ -339,6 +381,70 @@ TEST_CASE("formulas with shapes: stored as nn.Linear does, hard reading, in brie
         "soft.output (2×5) = weights (2×3) · V (3×5)\n"
         "Y (2×7) = output (2×5) · W_Oᵀ (5×7)\n");
   CHECK(formulas(linear_biased_problem(), true).starts_with("Q (2×4) = X (2×6) · W_Qᵀ (6×4) + b_Q (1×4)\n"));
+}
+
+TEST_CASE("formulas with shapes: linear attention, at once and token by token") {
+  CHECK(formulas(linear_attention_problem(Phi::elu_plus_1, false, "0"), true) ==
+        "phi.Q (2×3) = elu(Q (2×3)) + 1\n"
+        "phi.K (2×3) = elu(K (2×3)) + 1\n"
+        "kernel (2×2) = phi.Q (2×3) · phi.Kᵀ (3×2)\n"
+        "denominator (2×1) = Σ_j kernel (2×2)\n"
+        "weights (2×2) = kernel (2×2) / denominator (2×1)\n"
+        "S (3×1) = phi.Kᵀ (3×2) · V (2×1)\n"
+        "z (1×3) = Σ_j phi.K (2×3)\n"
+        "output (2×1) = (phi.Q (2×3) · S (3×1)) / (phi.Q (2×3) · zᵀ (3×1))\n"
+        "quadratic.output (2×1) = weights (2×2) · V (2×1)\n");
+  CHECK(formulas(linear_attention_problem(Phi::relu, true, "1/4"), true) ==
+        "phi.Q (2×3) = max(Q (2×3), 0)\n"
+        "phi.K (2×3) = max(K (2×3), 0)\n"
+        "kernel (2×2) = phi.Q (2×3) · phi.Kᵀ (3×2)\n"
+        "denominator (2×1) = Σ_j kernel (2×2) + 1/4\n"
+        "weights (2×2) = kernel (2×2) / denominator (2×1)\n"
+        "t1.S (3×1) = phi.K (2×3)[1, :]ᵀ · V (2×1)[1, :]\n"
+        "t1.z (1×3) = phi.K (2×3)[1, :]\n"
+        "t1.output (1×1) = (phi.Q (2×3)[1, :] · t1.S (3×1)) / (phi.Q (2×3)[1, :] · t1.zᵀ (3×1) + 1/4)\n"
+        "t2.S (3×1) = t1.S (3×1) + phi.K (2×3)[2, :]ᵀ · V (2×1)[2, :]\n"
+        "t2.z (1×3) = t1.z (1×3) + phi.K (2×3)[2, :]\n"
+        "t2.output (1×1) = (phi.Q (2×3)[2, :] · t2.S (3×1)) / (phi.Q (2×3)[2, :] · t2.zᵀ (3×1) + 1/4)\n"
+        "output (2×1) = rows(t1.output (1×1), t2.output (1×1))\n"
+        "quadratic.output (2×1) = weights (2×2) · V (2×1)\n");
+}
+
+TEST_CASE("formulas with shapes: latent attention, up to the scores of its first head") {
+  const std::string all = formulas(latent_problem(Layout::columns), true);
+  CHECK(all.substr(0, all.find("h1.scaled")) ==
+        "c_KV (2×3) = X (2×4) · W_DKV (4×3)\n"
+        "K_C (2×4) = c_KV (2×3) · W_UK (3×4)\n"
+        "V_C (2×2) = c_KV (2×3) · W_UV (3×2)\n"
+        "K_R.unrotated (2×2) = X (2×4) · W_KR (4×2)\n"
+        "angles (2×1) = positions (2×1) / (10000^(2i/2))\n"
+        "K_R (2×2) = rotate(K_R.unrotated (2×2); angles (2×1))\n"
+        "c_Q (2×5) = X (2×4) · W_DQ (4×5)\n"
+        "Q_C (2×4) = c_Q (2×5) · W_UQ (5×4)\n"
+        "Q_R.unrotated (2×4) = c_Q (2×5) · W_QR (5×4)\n"
+        "Q_R (2×4) = rotate(Q_R.unrotated (2×4); angles (2×1))\n"
+        "cached.K (2×5) = [c_KV (2×3)[:, 1..3], K_R (2×2)[:, 1..2]]\n"
+        "cache (1×2) = width(c_KV (2×3), K_R (2×2))\n"
+        "plain.cache (1×2) = width(K_C (2×4), V_C (2×2))\n"
+        "h1.Q (2×4) = [Q_C (2×4)[:, 1..2], Q_R (2×4)[:, 1..2]]\n"
+        "h1.K (2×4) = [K_C (2×4)[:, 1..2], K_R (2×2)[:, 1..2]]\n"
+        "h1.V (2×1) = V_C (2×2)[:, 1..1]\n"
+        "h1.scores (2×2) = h1.Q (2×4) · h1.Kᵀ (4×2)\n");
+  const auto beside_head_1 = [](Layout layout) {
+    const std::string lines = formulas(latent_problem(layout), true);
+    const std::size_t from = lines.find("h1.absorbed.Q_C");
+    return lines.substr(from, lines.find("h2.Q") - from);
+  };
+  CHECK(beside_head_1(Layout::columns) ==
+        "h1.absorbed.Q_C (2×3) = Q_C (2×4)[:, 1..2] · W_UK (3×4)[:, 1..2]ᵀ\n"
+        "h1.absorbed.Q (2×5) = [h1.absorbed.Q_C (2×3)[:, 1..3], Q_R (2×4)[:, 1..2]]\n"
+        "h1.cached.scores (2×2) = h1.absorbed.Q (2×5) · cached.Kᵀ (5×2)\n"
+        "h1.cached.output (2×1) = h1.weights (2×2) · c_KV (2×3) · W_UV (3×2)[:, 1..1]\n");
+  CHECK(beside_head_1(Layout::linear) ==
+        "h1.absorbed.Q_C (2×3) = Q_C (2×4)[:, 1..2] · W_UK (4×3)[1..2, :]\n"
+        "h1.absorbed.Q (2×5) = [h1.absorbed.Q_C (2×3)[:, 1..3], Q_R (2×4)[:, 1..2]]\n"
+        "h1.cached.scores (2×2) = h1.absorbed.Q (2×5) · cached.Kᵀ (5×2)\n"
+        "h1.cached.output (2×1) = h1.weights (2×2) · c_KV (2×3) · W_UV (2×3)[1..1, :]ᵀ\n");
 }
 
 TEST_CASE("formulas with shapes: other scores, one matrix in two roles, symbols") {

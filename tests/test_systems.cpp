@@ -105,4 +105,63 @@ TEST_CASE("rotations: angles and turned rows of the vectors") {
   }
 }
 
+TEST_CASE("latent attention: latents, restored matrices, every head and the cache of the vectors") {
+  for (const char* id : {"mla_basic", "mla_qrank"}) {
+    INFO("vector ", std::string(id));
+    const Json c = case_named(id);
+    const Json& expected = c["expected"];
+    const Trace trace = traced(problem(settings_of_heads(c["params"]) + sections_of(c)));
+    for (const char* step : {"c_KV", "K_C", "V_C", "Q_C", "concat"}) check_step(trace, step, expected[step]);
+    if (expected.contains("c_Q")) check_step(trace, "c_Q", expected["c_Q"]);
+    check_step(trace, "K_R", expected["K_R_rot"]);
+    check_step(trace, "Y", expected["output"]);
+    REQUIRE(expected["heads"].size() == 2);
+    for (std::size_t h = 0; h < 2; ++h) {
+      const Json& head = expected["heads"][h];
+      const std::string prefix = "h" + std::to_string(h + 1) + ".";
+      check_step(trace, prefix + "Q", head["Q_full"]);
+      check_step(trace, prefix + "K", head["K_full"]);
+      for (const auto& [key, json] : head.items()) {
+        const auto step = kStepOf.find(key);
+        if (step != kStepOf.end()) check_step(trace, prefix + step->second, json);
+      }
+    }
+    const auto total = [&](const char* step) { return fmt::format("{}", value(trace, step).sum()); };
+    CHECK(total("cache") == expected["cache_numbers_per_token"].get<std::string>());
+    CHECK(total("plain.cache") == expected["mha_cache_numbers_per_token"].get<std::string>());
+  }
+}
+
+TEST_CASE("linear attention: features, kernel, states and outputs of the vectors") {
+  for (const char* id : {"linear_elu1_cross", "linear_exp_causal"}) {
+    INFO("vector ", std::string(id));
+    const Json c = case_named(id);
+    const bool is_elu = c["params"]["phi"] == "elu1";
+    const bool is_causal = c["params"]["causal"];
+    const Trace trace = traced(problem(std::string("method = linear\nphi = ") + (is_elu ? "elu+1" : "exp") +
+                                       (is_causal ? "\nmask = causal\n" : "\n") + sections_of(c)));
+    const Json& expected = c["expected"];
+    check_step(trace, "phi.Q", expected["phi_Q"]);
+    check_step(trace, "phi.K", expected["phi_K"]);
+    check_step(trace, "kernel", expected["kernel_scores"]);
+    check_step(trace, "denominator", expected["denominator"]);
+    check_step(trace, "weights", expected["weights"]);
+    check_step(trace, "output", expected["output"]);
+    check_step(trace, "quadratic.output", expected["output"]);
+    if (!is_causal) {
+      check_step(trace, "S", expected["KV"]);
+      check_step(trace, "z", Json::array({expected["z"]}));
+      continue;
+    }
+    REQUIRE(expected["states"].size() == 4);
+    for (std::size_t t = 0; t < 4; ++t) {
+      const Json& state = expected["states"][t];
+      const std::string prefix = "t" + std::to_string(t + 1) + ".";
+      check_step(trace, prefix + "S", state["S"]);
+      check_step(trace, prefix + "z", Json::array({state["z"]}));
+      check_step(trace, prefix + "output", Json::array({state["output"]}));
+    }
+  }
+}
+
 }  // namespace qkv::test

@@ -458,9 +458,9 @@ bool can_detect(const Problem& problem) {
   const bool has_scores =
       problem.entry == Entry::x || problem.entry == Entry::qkv || problem.entry == Entry::scores;
   const bool has_positions = problem.rope.pairs != Rope::Pairs::none || problem.adds_sinusoids ||
-                             problem.has("P") || problem.has("past_K");
+                             problem.has("P") || problem.has("past_K") || problem.has("W_DKV");
   return has_scores && problem.heads == 1 && !has_positions && problem.score == ScoreKind::dot &&
-         problem.read == ReadKind::soft;
+         problem.read == ReadKind::soft && problem.method == MethodKind::softmax;
 }
 
 std::vector<Explanation> detect(const Problem& problem, const std::vector<ShownStep>& output) {

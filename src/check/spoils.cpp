@@ -664,7 +664,18 @@ Results dropout(const Spoil& s) {
 
 // ---- The read ----------------------------------------------------------------------------------
 
+namespace {
+
+// Linear attention reads a state instead.
+bool reads_weights(const Spoil& s) {
+  const std::string_view name = s.at().op->name;
+  return name == "weighted_sum" || name == "hard_read";
+}
+
+}  // namespace
+
 Results of_something_else(const Spoil& s) {
+  if (!reads_weights(s)) return {};
   const M& weights = s.input(0);
   Results results;
   for (const char* id : {"K", "Q", "X", "X_kv"}) {
@@ -674,6 +685,7 @@ Results of_something_else(const Spoil& s) {
   return results;
 }
 Results weights_transposed(const Spoil& s) {
+  if (!reads_weights(s)) return {};
   const M& weights = s.input(0);
   if (weights.rows() != weights.cols()) return {};
   return {product(transposed(weights), s.input(1))};
@@ -686,6 +698,7 @@ Results softmax_outside(const Spoil& s) {
   return {softmax(product(finite, s.input(1)))};
 }
 Results plain_mean(const Spoil& s) {
+  if (!reads_weights(s)) return {};
   const M& weights = s.input(0);
   const Interval share = 1 / whole(weights.cols());
   return {product(each(weights, [&](Index, Index, const Interval&) { return share; }), s.input(1))};
@@ -694,6 +707,17 @@ Results scores_times_v(const Spoil& s) {
   const M* scores = entering(s);
   if (scores == nullptr || mask_of(s) != nullptr) return {};
   return {product(*scores, s.input(1))};
+}
+
+// φ(q)·S as it is, or times φ(q)·z.
+Results without_denominator(const Spoil& s) {
+  const M* kernel = s.value("kernel");
+  const M* denominator = s.value("denominator");
+  if (reads_weights(s) || kernel == nullptr || denominator == nullptr) return {};
+  const M numerators = product(*kernel, *s.value("V"));
+  const M times_sum =
+      each(numerators, [&](Index i, Index, const Interval& x) { return Interval(x * (*denominator)(i, 0)); });
+  return {numerators, times_sum};
 }
 
 // ---- Slips that know nothing of attention ---------------------------------------------------------

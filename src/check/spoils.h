@@ -92,6 +92,7 @@ Results weights_transposed(const Spoil& s);
 Results softmax_outside(const Spoil& s);
 Results plain_mean(const Spoil& s);
 Results scores_times_v(const Spoil& s);
+Results without_denominator(const Spoil& s);
 
 // Slips that know nothing of attention.
 Results rows_and_columns_swapped(const Spoil& s);

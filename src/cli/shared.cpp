@@ -195,9 +195,8 @@ void bad_value(const std::string& option, const std::string& value, const std::v
 
 namespace {
 
-// Help names what this version can do; the others are understood and refused with a reason.
-std::string group_of(const Key& key, Language language) {
-  return key.is_available ? Text{"Settings, as in the file", "设置（与文件中的同名）"}.in(language) : "";
+std::string settings_group(Language language) {
+  return Text{"Settings, as in the file", "设置（与文件中的同名）"}.in(language);
 }
 
 bool is_yes_or_no(const Key& key) { return key.values == std::string_view("no | yes"); }
@@ -210,7 +209,7 @@ void add_flag(CLI::App& app, const Key& key, SharedOptions& options, Language la
          [&options, name](std::int64_t count) { options.settings[name] = count > 0 ? "yes" : "no"; },
          key.meaning.in(language))
       ->take_last()
-      ->group(group_of(key, language));
+      ->group(settings_group(language));
 }
 
 }  // namespace
@@ -243,7 +242,7 @@ void add_problem_options(CLI::App& app, SharedOptions& options, Language languag
            key.meaning.in(language))
         ->type_name(key.values)
         ->take_last()
-        ->group(group_of(key, language));
+        ->group(settings_group(language));
   }
 }
 

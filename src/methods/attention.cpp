@@ -11,7 +11,8 @@
 // have is absent: no mask, no `M` and no `masked`.
 //
 // With several heads Q, K and V are cut into heads, the lines from scores to output run once a
-// head, under the prefix h1. h2. …, and the outputs are joined side by side before W_O.
+// head, under the prefix h1. h2. …, and the outputs are joined side by side before W_O.  Latent
+// attention (methods/mla.h) restores the heads instead.
 
 #include "methods/pass.h"
 
@@ -19,6 +20,8 @@
 #include <limits>
 #include <utility>
 
+#include "methods/linear.h"
+#include "methods/mla.h"
 #include "ops/rows.h"
 
 namespace qkv {
@@ -90,7 +93,9 @@ class Pass {
   Read run() {
     Read result;
     Head head;
-    if (computes_scores()) {
+    if (problem_.has("W_DKV")) {
+      latents_ = latents();
+    } else if (computes_scores()) {
       head.q = queries();
       head.k = keys();
       values();
@@ -98,7 +103,9 @@ class Pass {
     if (problem_.heads > 1) {
       result.last = several_heads(result);
     } else {
-      if (computes_scores()) {
+      if (latents_) {
+        head = restored_head(0);
+      } else if (computes_scores()) {
         head.q = rotated_queries(head.q);
         head.k = after_past("K", rotated_keys(head.k), 0, 1);
         head.v = after_past("V", values(), 0, 1);
@@ -292,11 +299,15 @@ class Pass {
 
   NodeId rotated(const std::string& name, NodeId x, const std::string& table,
                  const std::vector<long>& positions, const Op& op) {
-    const NodeId angles = shared(table + "angles", [&] {
+    return builder_.step(name + ".rotated", op, {x, turning_angles(x, table, positions)}, {},
+                         {.rows = builder_[x].rows});
+  }
+
+  NodeId turning_angles(NodeId x, const std::string& table, const std::vector<long>& positions) {
+    return shared(table + "angles", [&] {
       return angles_of(table, positions, {.numbers = {problem_.rope.base, whole_number(problem_.rope.dims)}},
                        {.rows = builder_[x].rows});
     });
-    return builder_.step(name + ".rotated", op, {x, angles}, {}, {.rows = builder_[x].rows});
   }
 
   // The cached rows above the new ones, of one head of `heads`.  Cached keys are rotated already.
@@ -336,6 +347,26 @@ class Pass {
   }
 
  private:
+  // ---- latent attention ----
+
+  Latents latents() {
+    const LatentSources sources{
+        .tokens = [this](Side side) { return matrix_named(side == Side::queries ? "X" : keys_come_from()); },
+        .parameter = [this](const std::string& name) { return parameter(name); },
+        .angles =
+            [this](Side side, NodeId turned) {
+              const std::string own = side == Side::queries ? "Q." : "K.";
+              return turning_angles(turned, are_equally_placed() ? "" : own,
+                                    side == Side::queries ? problem_.positions : problem_.kv_positions);
+            }};
+    return add_latents(builder_, problem_, sources);
+  }
+
+  Head restored_head(Index h) {
+    const LatentHead made = add_latent_head(builder_, problem_, *latents_, h);
+    return {.index = static_cast<std::size_t>(h), .q = made.q, .k = made.k, .v = made.v};
+  }
+
   // ---- scores … masked ----
 
   NodeTraits queries_by_keys(Level level = Level::main) const {
@@ -468,6 +499,17 @@ class Pass {
 
   // ---- softmax and read ----
 
+  // What one head reads: linearly, tile by tile, or with the softmax at once.
+  NodeId output_of(const Head& head) {
+    if (problem_.tile) return online_softmax(problem_, builder_, parameters_, head);
+    if (problem_.method == MethodKind::linear)
+      return read_linearly(builder_, problem_, head.q, head.k, *head.v);
+    const NodeId weights = weights_of(head);
+    const NodeId output = read(weights, head.v ? *head.v : values());
+    if (latents_) compare_with_cache(builder_, problem_, *latents_, static_cast<Index>(head.index), weights);
+    return output;
+  }
+
   NodeId weights_of(const Head& head) {
     if (problem_.entry == Entry::weights) return given_table("weights", ops::given_weights, true);
     return softmax(head, scores(head));
@@ -502,13 +544,6 @@ class Pass {
     const NodeId result = builder_.step("weights", ops::normalise, {exp, sum}, params, std::move(weights));
     builder_.tell_briefly(result, {has_sink ? &ops::softmax_sink : &ops::softmax, {scores}, with_sink});
     return result;
-  }
-
-  // What one head reads: the softmax at once, or tile by tile.
-  NodeId output_of(const Head& head) {
-    if (problem_.tile) return online_softmax(problem_, builder_, parameters_, head);
-    const NodeId weights = weights_of(head);
-    return read(weights, head.v ? *head.v : values());
   }
 
   NodeId read(NodeId weights, NodeId v) {
@@ -555,44 +590,47 @@ class Pass {
   }
 
   NodeId several_heads(Read& result) {
-    const Index group = problem_.heads / problem_.kv_heads;
-    if (group > 1) parameters_.shared(builder_, "kv_map", [&] { return kv_map(); });
+    if (problem_.heads > problem_.kv_heads) parameters_.shared(builder_, "kv_map", [&] { return kv_map(); });
     std::vector<NodeId> outputs;  // as they are joined
     std::vector<NodeId> all;      // with the dropped ones
-    NodeId k = 0;
-    NodeId v = 0;
+    Head head;
     for (Index h = 0; h < problem_.heads; ++h) {
-      const std::string prefix = prefix_ + "h" + std::to_string(h + 1) + ".";
-      builder_.name_under(prefix);
-      Head head{.index = static_cast<std::size_t>(h)};
-      head.q = part_of("Q", queries(), ops::head_q, h, problem_.heads);
-      builder_.step("Q.view", ops::head_view, {queries()},
-                    {.numbers = {whole_number(h + 1), whole_number(problem_.heads)}},
-                    {.level = Level::full, .role = Role::aside});
-      if (h % group == 0) {
-        // Shared keys belong to their group, not to its first head.
-        if (group > 1) builder_.name_under(prefix_ + "g" + std::to_string(h / group + 1) + ".");
-        const Index g = h / group;
-        k = part_of("K", keys(), ops::head_k, g, problem_.kv_heads);
-        v = part_of("V", values(), ops::head_v, g, problem_.kv_heads);
-        k = after_past("K", rotated_keys(k), g, problem_.kv_heads);
-        v = after_past("V", v, g, problem_.kv_heads);
-        result.keys.push_back(k);
-        result.values.push_back(v);
-        builder_.name_under(prefix);
-      }
-      head.q = rotated_queries(head.q);
-      head.k = k;
-      head.v = v;
+      builder_.name_under(prefix_ + "h" + std::to_string(h + 1) + ".");
+      head = latents_ ? restored_head(h) : cut_head(h, head, result);
       const NodeId output = output_of(head);
       all.push_back(output);
       outputs.push_back(is_dropped(head)
                             ? builder_.step("dropped", ops::drop_head, {output}, {},
-                                            {.rows = problem_.tokens, .basis = builder_[v].basis})
+                                            {.rows = problem_.tokens, .basis = builder_[output].basis})
                             : output);
     }
     builder_.name_under(prefix_);
     return join_heads(outputs, all);
+  }
+
+  // The head's columns of Q, K and V; within a group K and V are those of the head before.
+  Head cut_head(Index h, const Head& before, Read& result) {
+    const Index group = problem_.heads / problem_.kv_heads;
+    const std::string prefix = builder_.prefix();
+    Head head{.index = static_cast<std::size_t>(h), .q = 0, .k = before.k, .v = before.v};
+    head.q = part_of("Q", queries(), ops::head_q, h, problem_.heads);
+    builder_.step("Q.view", ops::head_view, {queries()},
+                  {.numbers = {whole_number(h + 1), whole_number(problem_.heads)}},
+                  {.level = Level::full, .role = Role::aside});
+    if (h % group == 0) {
+      // Shared keys belong to their group, not to its first head.
+      if (group > 1) builder_.name_under(prefix_ + "g" + std::to_string(h / group + 1) + ".");
+      const Index g = h / group;
+      head.k = part_of("K", keys(), ops::head_k, g, problem_.kv_heads);
+      head.v = part_of("V", values(), ops::head_v, g, problem_.kv_heads);
+      head.k = after_past("K", rotated_keys(head.k), g, problem_.kv_heads);
+      head.v = after_past("V", *head.v, g, problem_.kv_heads);
+      result.keys.push_back(head.k);
+      result.values.push_back(*head.v);
+      builder_.name_under(prefix);
+    }
+    head.q = rotated_queries(head.q);
+    return head;
   }
 
   bool is_dropped(const Head& head) const {
@@ -638,6 +676,7 @@ class Pass {
   std::string prefix_;                         // of the pass
   std::shared_ptr<const Mask> open_in_table_;  // null: no −∞ in a given table of scores
   Params visible_;                             // which keys each query may look at
+  std::optional<Latents> latents_;
   std::map<std::string, NodeId> made_;  // matrices that already stand in the plan, of all heads together
 };
 

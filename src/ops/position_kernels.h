@@ -82,10 +82,10 @@ inline TurningPair turning_pair(Index i, Index pairs, bool is_interleaved) {
   return is_interleaved ? TurningPair{2 * i, 2 * i + 1} : TurningPair{i, i + pairs};
 }
 
-// x [n, d], angles [n, dims/2] → x with each pair (a, b) of its first dims columns turned:
+// x [n, h·d], angles [n, dims/2] → x with each pair (a, b) of the first dims columns of every d turned:
 // (a·cos − b·sin, a·sin + b·cos).  The other columns pass through.   Su et al. 2021, section 3.2.2.
 template <class T>
-MatrixOf<T> rotate(const MatrixOf<T>& x, const MatrixOf<T>& angles, bool is_interleaved) {
+MatrixOf<T> rotate(const MatrixOf<T>& x, const MatrixOf<T>& angles, bool is_interleaved, Index d) {
   using std::cos;
   using std::sin;
   MatrixOf<T> result = x;
@@ -94,8 +94,12 @@ MatrixOf<T> rotate(const MatrixOf<T>& x, const MatrixOf<T>& angles, bool is_inte
       const auto [a, b] = turning_pair(i, angles.cols(), is_interleaved);
       const T c = cos(angles(t, i));
       const T s = sin(angles(t, i));
-      result(t, a) = T(x(t, a) * c) - T(x(t, b) * s);
-      result(t, b) = T(x(t, a) * s) + T(x(t, b) * c);
+      for (Index first = 0; first < x.cols(); first += d) {
+        const T x_a = x(t, first + a);
+        const T x_b = x(t, first + b);
+        result(t, first + a) = T(x_a * c) - T(x_b * s);
+        result(t, first + b) = T(x_a * s) + T(x_b * c);
+      }
     }
   }
   return result;

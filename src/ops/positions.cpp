@@ -10,16 +10,25 @@ namespace {
 // numbers: the base, and how many columns turn.
 Index turning_columns(const Params& p) { return static_cast<Index>(p.numbers[1].value); }
 
+// Of parts side by side that turn alike, the width of one: the number, where there is one.
+Index part_width(const Params& p, Index cols) {
+  return p.numbers.empty() ? cols : static_cast<Index>(p.numbers[0].value);
+}
+
 template <bool is_interleaved>
-constexpr auto rotation = []<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) {
-  return kernels::rotate<T>(in[0], in[1], is_interleaved);
+constexpr auto rotation = []<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
+  return kernels::rotate<T>(in[0], in[1], is_interleaved, part_width(p, in[0].get().cols()));
 };
 
 template <bool is_interleaved>
 Expression rotated_cell(const CellQuestion& q) {
   const Index pairs = q.inputs[1].cols;
+  const Index width = part_width(q.params, q.inputs[0].cols);
+  const Index first = q.col / width * width;
   for (Index i = 0; i < pairs; ++i) {
-    const auto [a, b] = kernels::turning_pair(i, pairs, is_interleaved);
+    const auto [in_part_a, in_part_b] = kernels::turning_pair(i, pairs, is_interleaved);
+    const Index a = first + in_part_a;
+    const Index b = first + in_part_b;
     if (q.col == a) {
       return {Term(0, q.row, a), "·cos(", Term(1, q.row, i), ") − ",
               Term(0, q.row, b), "·sin(", Term(1, q.row, i), ")"};
@@ -49,6 +58,8 @@ constexpr Op rotation_op(Text title, Text why) {
 
 constexpr Text kTurnedQ{"Queries, turned by their positions", "按位置旋转后的查询"};
 constexpr Text kTurnedK{"Keys, turned by their positions", "按位置旋转后的键"};
+constexpr Text kTurnedQPart{"Position part of the queries, turned", "旋转后的查询位置部分"};
+constexpr Text kTurnedKPart{"Position part of the keys, turned", "旋转后的键位置部分"};
 constexpr Text kHalfWhy{
     "RoPE, halves: column i turns together with column i + half of the width. A score then depends only on "
     "how far apart query and key stand.",
@@ -101,6 +112,10 @@ const Op rotate_half_q = rotation_op<false>(kTurnedQ, kHalfWhy);
 const Op rotate_half_k = rotation_op<false>(kTurnedK, kHalfWhy);
 const Op rotate_interleaved_q = rotation_op<true>(kTurnedQ, kInterleavedWhy);
 const Op rotate_interleaved_k = rotation_op<true>(kTurnedK, kInterleavedWhy);
+const Op rotate_half_q_part = rotation_op<false>(kTurnedQPart, kHalfWhy);
+const Op rotate_half_k_part = rotation_op<false>(kTurnedKPart, kHalfWhy);
+const Op rotate_interleaved_q_part = rotation_op<true>(kTurnedQPart, kInterleavedWhy);
+const Op rotate_interleaved_k_part = rotation_op<true>(kTurnedKPart, kInterleavedWhy);
 
 const Op sinusoids{
     .name = "sinusoids",

@@ -27,6 +27,7 @@ std::span<const Op* const> all() {
       &head_q, &head_k, &head_v, &head_view, &kv_map, &drop_head, &concat, &concat_view, &row_distance,
       // positions.cpp
       &positions, &turning_angles, &rotate_half_q, &rotate_half_k, &rotate_interleaved_q, &rotate_interleaved_k,
+      &rotate_half_q_part, &rotate_half_k_part, &rotate_interleaved_q_part, &rotate_interleaved_k_part,
       &sinusoids, &learned_positions, &add_positions, &past_keys, &past_values, &append_keys, &append_values,
       // passes.cpp
       &new_x, &new_q, &new_k, &new_v, &kept_keys, &kept_values, &decoded, &add_residual, &next_query,
@@ -39,6 +40,19 @@ std::span<const Op* const> all() {
       &d_scale_by_root, &d_scale_by_factor, &d_queries, &d_keys, &d_general_queries, &d_general_keys,
       &d_general_matrix, &d_projected, &d_linear, &d_parameter, &d_bias, &d_heads, &d_head_part, &d_dropped,
       &d_rotate_half, &d_rotate_interleaved, &d_new_rows, &d_sum_of_uses,
+      // linear.cpp
+      &phi_elu_q, &phi_elu_k, &phi_exp_q, &phi_exp_k, &phi_relu_q, &phi_relu_k, &phi_identity_q, &phi_identity_k,
+      &kernel_scores, &kernel_sum, &kernel_sum_eps, &kernel_weights, &other_order,
+      &state, &key_sum, &read_state, &read_state_eps,
+      &first_state, &next_state, &first_key_sum, &next_key_sum,
+      &read_state_of_token, &read_state_of_token_eps, &token_rows,
+      // latent.cpp
+      &latent, &latent_linear, &query_latent, &query_latent_linear, &restored_keys, &restored_keys_linear,
+      &restored_values, &restored_values_linear, &restored_queries, &restored_queries_linear,
+      &key_position, &key_position_linear, &query_position, &query_position_linear,
+      &latent_head_q, &latent_head_k, &cached_latent, &cached_plain,
+      &cached_key, &absorbed_query, &absorbed_query_linear, &absorbed_head_q,
+      &cached_scores, &cached_output, &cached_output_linear,
   });
   // clang-format on
   return kAll;

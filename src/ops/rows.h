@@ -60,6 +60,9 @@ extern const Op positions;
 extern const Op turning_angles;                // numbers: base, columns that turn
 extern const Op rotate_half_q, rotate_half_k;  // x, angles
 extern const Op rotate_interleaved_q, rotate_interleaved_k;
+// Of MLA; numbers: the width of one head's part.
+extern const Op rotate_half_q_part, rotate_half_k_part;
+extern const Op rotate_interleaved_q_part, rotate_interleaved_k_part;
 extern const Op sinusoids;  // angles; numbers: base, width
 extern const Op learned_positions, add_positions;
 extern const Op past_keys, past_values;      // of the cache
@@ -88,6 +91,29 @@ extern const Op d_heads, d_head_part, d_dropped;  // numbers of a part: first an
 extern const Op d_rotate_half, d_rotate_interleaved;
 extern const Op d_new_rows;  // numbers: first and last row, counted from 1
 extern const Op d_sum_of_uses;
+
+// Linear attention (ops/linear.cpp).  With eps: numbers end with it.
+extern const Op phi_elu_q, phi_elu_k, phi_exp_q, phi_exp_k;
+extern const Op phi_relu_q, phi_relu_k, phi_identity_q, phi_identity_k;
+extern const Op kernel_scores, kernel_sum, kernel_sum_eps, kernel_weights, other_order;
+extern const Op state, key_sum;              // over all keys
+extern const Op read_state, read_state_eps;  // phi.Q, S, z
+// Of one token: numbers begin with which one, counted from 1.
+extern const Op first_state, next_state, first_key_sum, next_key_sum;
+extern const Op read_state_of_token, read_state_of_token_eps;
+extern const Op token_rows;  // any number of inputs of one row
+
+// Multi-head latent attention (ops/latent.cpp).
+extern const Op latent, latent_linear, query_latent, query_latent_linear;
+extern const Op restored_keys, restored_keys_linear, restored_values, restored_values_linear;
+extern const Op restored_queries, restored_queries_linear;
+extern const Op key_position, key_position_linear, query_position, query_position_linear;
+// numbers: first and last column of the one input and of the other, counted from 1.
+extern const Op latent_head_q, latent_head_k;
+extern const Op cached_latent, cached_plain;  // any number of inputs
+// The same from what is cached, restoring nothing; numbers as for latent_head_q, or the head's columns.
+extern const Op cached_key, absorbed_query, absorbed_query_linear, absorbed_head_q;
+extern const Op cached_scores, cached_output, cached_output_linear;
 
 // Every op, for tests and tables.
 std::span<const Op* const> all();

@@ -163,17 +163,7 @@ class DraftReader {
     if (!kind) return unknown_section(place, section.name);
     if (draft_.has(section.name)) return;  // an option has taken its place
     DraftMatrix matrix = read(place, kind->cells);
-    if (!kind->is_available) return not_available(place, section.name);
     keep(*kind, std::move(matrix), section.name);
-  }
-
-  void not_available(const MatrixPlace& place, const std::string& name) {
-    draft_.is_complete = false;
-    diagnostics_.error(
-        place.source, place.name,
-        say({"this version of qkv traces one head of softmax attention; [{0}] is not available yet",
-             "这个版本的 qkv 只演算单头 softmax 注意力；尚不支持 [{0}]"},
-            quotable(name)));
   }
 
   void unknown_section(const MatrixPlace& place, const std::string& name) {

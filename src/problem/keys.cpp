@@ -207,11 +207,6 @@ constexpr Key free_text(Key key) {
   key.is_free_text = true;
   return key;
 }
-constexpr Key not_yet(Key key) {
-  key.is_available = false;
-  return key;
-}
-
 const std::array kKeys{
     // What the problem is called.
     free_text(
@@ -414,35 +409,34 @@ const std::array kKeys{
         "1",
         {"number of memory reads", "读取记忆的次数"},
         [](ValueReader& v, Settings& s) { return read_count<1, 100>(v, s.hops); }},
-    not_yet(
-        Key{"method",
-            "softmax | linear",
-            "softmax",
-            {"softmax or linear attention", "softmax 注意力或线性注意力"},
-            [](ValueReader& v, Settings& s) {
-              return choose(v, s.method, {{"softmax", MethodKind::softmax}, {"linear", MethodKind::linear}});
-            }}),
-    not_yet(Key{"phi",
-                "elu+1 | exp | relu | identity",
-                "elu+1",
-                {"feature map of linear attention", "线性注意力的特征映射"},
-                [](ValueReader& v, Settings& s) {
-                  return choose(v, s.phi,
-                                {{"elu+1", Phi::elu_plus_1},
-                                 {"exp", Phi::exp},
-                                 {"relu", Phi::relu},
-                                 {"identity", Phi::identity}});
-                }}),
-    not_yet(Key{"eps",
-                "a number",
-                "0",
-                {"added to linear attention's denominator", "加在线性注意力分母上的数"},
-                [](ValueReader& v, Settings& s) -> Spelling {
-                  const std::optional<Number> eps = v.number();
-                  if (!eps) return std::nullopt;
-                  s.eps = *eps;
-                  return eps->text;
-                }}),
+    Key{"method",
+        "softmax | linear",
+        "softmax",
+        {"softmax or linear attention", "softmax 注意力或线性注意力"},
+        [](ValueReader& v, Settings& s) {
+          return choose(v, s.method, {{"softmax", MethodKind::softmax}, {"linear", MethodKind::linear}});
+        }},
+    Key{"phi",
+        "elu+1 | exp | relu | identity",
+        "elu+1",
+        {"feature map of linear attention", "线性注意力的特征映射"},
+        [](ValueReader& v, Settings& s) {
+          return choose(v, s.phi,
+                        {{"elu+1", Phi::elu_plus_1},
+                         {"exp", Phi::exp},
+                         {"relu", Phi::relu},
+                         {"identity", Phi::identity}});
+        }},
+    Key{"eps",
+        "a number",
+        "0",
+        {"added to linear attention's denominator", "加在线性注意力分母上的数"},
+        [](ValueReader& v, Settings& s) -> Spelling {
+          const std::optional<Number> eps = v.number();
+          if (!eps) return std::nullopt;
+          s.eps = *eps;
+          return eps->text;
+        }},
     Key{"pos",
         "none | sinusoidal",
         "none",

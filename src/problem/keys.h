@@ -24,7 +24,6 @@ struct Key {
   std::optional<std::string> (*read)(ValueReader& value, Settings& settings);
   bool as_option = true;      // may also be given on the command line
   bool is_free_text = false;  // to the end of the line, '#' and all
-  bool is_available = true;   // false: this version accepts the default only
 };
 
 std::span<const Key> keys();

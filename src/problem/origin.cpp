@@ -16,6 +16,11 @@ Said origin_within(const Draft& draft, const Roles& roles, const std::string& na
     if (!x || !w) return {};
     return say({"{0} and {1}", "{0}和{1}"}, where(role->matrix, *x), where(w_name, *w));
   }
+  if (role && role->from == Role::From::latent) {
+    const std::string w_name = "W_U" + name;
+    const DraftMatrix* w = draft.find(w_name);
+    return w ? where(w_name, *w) : Said{};
+  }
   constexpr int kLongestChain = 3;  // Q = K, K = V, V = X
   if (role && role->from == Role::From::same && depth < kLongestChain) {
     return origin_within(draft, roles, role->matrix, depth + 1);

@@ -1,4 +1,5 @@
 #include "problem/positions.h"
+#include "problem/shapes.h"
 
 #include <algorithm>
 #include <numeric>
@@ -60,24 +61,50 @@ class PositionSettler {
              say({"'{0}' has no effect: rope is none", "rope 为 none，“{0}”不起作用"}, key), {},
              diagnostics_);
     }
-    if (is_off) return;
+    if (is_off) return warn_of_unturned_parts();
     if (!roles_.computes_scores()) {
       return error("rope", say({"rope turns Q and K, but the calculation starts at a later step",
                                 "rope 旋转 Q 和 K，而计算从更后面的步骤开始"}));
     }
     problem_.rope = {settings_.rope, settings_.rope_base, 0};
     if (!roles_.q.shape) return;
-    const Index d_k = roles_.q.shape->cols / problem_.heads;
-    problem_.rope.dims = settings_.rope_dims.value_or(d_k);
+    if (roles_.q.from == Role::From::latent && !draft_.has("W_KR")) {
+      return error(
+          "rope",
+          say({"rope turns K_R and Q_R, which [W_KR] and [W_QR] make",
+               "rope 旋转的是 K_R 和 Q_R，它们由 [W_KR] 和 [W_QR] 得到"}),
+          say({"a key that MLA restores from the latent is not turned", "MLA 由隐向量还原的键不旋转"}));
+    }
+    const Index width = turning_width();
+    problem_.rope.dims = settings_.rope_dims.value_or(width);
     const char* key = settings_.rope_dims ? "rope_dims" : "rope";
     if (problem_.rope.dims % 2 != 0) {
       error(key, say({"{0} columns cannot turn in pairs", "{0} 列不能两两配对旋转"}, problem_.rope.dims),
-            say({"rope_dims takes an even number up to d_k = {0}", "rope_dims 应为不超过 d_k = {0} 的偶数"},
-                d_k));
-    } else if (problem_.rope.dims > d_k) {
-      error(key, say({"rope_dims = {0}, but a head is {1} wide", "rope_dims = {0}，而一个头只有 {1} 列"},
-                     problem_.rope.dims, d_k));
+            say({"rope_dims takes an even number up to {1} = {0}", "rope_dims 应为不超过 {1} = {0} 的偶数"},
+                width, roles_.q.from == Role::From::latent ? "d_rope" : "d_k"));
+    } else if (problem_.rope.dims > width) {
+      const Said part = roles_.q.from == Role::From::latent ? Said{"the position part", "位置部分"}
+                                                            : Said{"a head", "一个头"};
+      error(key, say({"rope_dims = {0}, but {2} is {1} wide", "rope_dims = {0}，而{2}只有 {1} 列"},
+                     problem_.rope.dims, width, part));
     }
+  }
+
+  // Of a head: all its columns or, with MLA, those of its position part.
+  Index turning_width() const {
+    if (roles_.q.from != Role::From::latent) return roles_.q.shape->cols / problem_.heads;
+    return as_columns(settings_, draft_.find("W_KR")->given.shape()).cols;
+  }
+
+  void warn_of_unturned_parts() {
+    const DraftMatrix* w_kr = draft_.find("W_KR");
+    if (!w_kr) return;
+    report(Severity::warning, w_kr->place(),
+           say({"rope is none, so the position parts K_R and Q_R are not turned",
+                "rope 为 none，所以位置部分 K_R 和 Q_R 不旋转"}),
+           say({"write rope = interleaved, as DeepSeek has it, or half",
+                "请写 rope = interleaved（DeepSeek 的做法）或 half"}),
+           diagnostics_);
   }
 
   std::vector<long> given_or_counted(const char* key, const std::vector<long>& given, Index count,

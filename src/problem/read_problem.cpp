@@ -13,6 +13,7 @@
 #include "problem/heads.h"
 #include "problem/keys.h"
 #include "problem/labels.h"
+#include "problem/linear.h"
 #include "problem/parts.h"
 #include "problem/passes.h"
 #include "problem/positions.h"
@@ -81,6 +82,7 @@ class ProblemReader {
       problem_.mask_meaning = std::move(seen.meaning);
     }
     settle_gradient(draft_, roles_, problem_, diagnostics_);
+    check_linear(draft_, roles_, problem_, diagnostics_);
     check_weights();
     warn_of_settings_without_effect();
     if (diagnostics_.has_errors()) return std::nullopt;
@@ -133,7 +135,7 @@ class ProblemReader {
   }
 
   // 1/√d_k of one head, unless the file says otherwise; additive and bilinear scores are not
-  // scaled by their authors.
+  // scaled by their authors, and linear attention has no scores.
   void find_scale() {
     const Settings& s = settings();
     if (!roles_.starts_by(Entry::scores)) {
@@ -143,7 +145,8 @@ class ProblemReader {
     if (s.scale) {
       problem_.scale = *s.scale;
     } else {
-      problem_.scale.kind = s.score == ScoreKind::dot ? ScaleKind::root : ScaleKind::none;
+      const bool has_root = s.score == ScoreKind::dot && s.method == MethodKind::softmax;
+      problem_.scale.kind = has_root ? ScaleKind::root : ScaleKind::none;
     }
     if (problem_.scale.kind != ScaleKind::root) {
       if (s.d_k && !draft_.has("W_QKV")) {
@@ -319,6 +322,9 @@ class ProblemReader {
         problem_.settings.emplace_back(name, settings().mask.text);
       } else if (name == "align" && align_matters()) {
         // Libraries differ on the corner, so the default is named as well.
+        problem_.settings.emplace_back(name, given ? given->text : key.by_default);
+      } else if ((name == "phi" || name == "eps") && problem_.method == MethodKind::linear) {
+        // Programs differ on both.
         problem_.settings.emplace_back(name, given ? given->text : key.by_default);
       } else if (given && given->text != key.by_default) {
         problem_.settings.emplace_back(name, given->text);

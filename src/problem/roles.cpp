@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "problem/latent.h"
 #include "problem/origin.h"
 #include "problem/steps.h"
 
@@ -76,7 +77,8 @@ class RoleAssigner {
       return;
     }
     if (!contradict_table(
-            {"Q", "K", "W_Q", "W_K", "W_QKV", "b_Q", "b_K", "W_a", "U_a", "v_a", "b_a"},
+            {"Q", "K", "W_Q", "W_K", "W_QKV", "b_Q", "b_K", "W_a", "U_a", "v_a", "b_a", "W_DKV", "W_UK",
+             "W_UV", "W_DQ", "W_UQ", "W_QR", "W_KR"},
             say({"the calculation starts at {0}, so Q and K are not used", "计算从 {0} 开始，用不到 Q 和 K"},
                 given[0]))) {
       return;
@@ -106,7 +108,8 @@ class RoleAssigner {
                     say({"{0} is given in one way only", "{0} 只能用一种方式给出"}, name));
     };
     for (const std::string_view name : kRoles) {
-      reject(name, {alias(name), section(name), section("W_" + std::string(name)), section("W_QKV")});
+      reject(name, {alias(name), section(name), section("W_" + std::string(name)), section("W_QKV"),
+                    section(first_latent_section(draft_))});
     }
     reject("X_kv", {alias("X_kv"), section("X_kv")});
   }
@@ -140,6 +143,9 @@ class RoleAssigner {
       return {Role::From::same, same->second, std::nullopt};
     }
     if (draft_.has(name)) return {Role::From::given, std::string(name), std::nullopt};
+    if (is_latent(draft_)) {
+      return {Role::From::latent, name != "Q" && draft_.has("X_kv") ? "X_kv" : "X", std::nullopt};
+    }
     if (has_weights(name)) {
       return {Role::From::projection, name != "Q" && draft_.has("X_kv") ? "X_kv" : "X", std::nullopt};
     }
@@ -184,12 +190,13 @@ class RoleAssigner {
   void projections_need_x() {
     for (const std::string_view name : kRoles) {
       const Role& role = roles_[name];
-      const bool needs =
-          role.from == Role::From::projection || (role.from == Role::From::same && !roles_.find(role.matrix));
+      const bool needs = role.from == Role::From::projection || role.from == Role::From::latent ||
+                         (role.from == Role::From::same && !roles_.find(role.matrix));
       if (!needs || draft_.has(role.matrix) || !roles_.is_settled) continue;
-      const auto source = role.from == Role::From::same ? alias(name)
-                          : draft_.has("W_QKV")         ? section("W_QKV")
-                                                        : section("W_" + std::string(name));
+      const auto source = role.from == Role::From::same     ? alias(name)
+                          : role.from == Role::From::latent ? section(first_latent_section(draft_))
+                          : draft_.has("W_QKV")             ? section("W_QKV")
+                                                            : section("W_" + std::string(name));
       error(source->place, say({"{0} needs [{1}], which is not given", "{0} 需要 [{1}]，但没有给出"},
                                source->called, role.matrix));
       roles_.is_settled = false;  // once for all three

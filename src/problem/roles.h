@@ -21,9 +21,10 @@ struct Role {
     given,       // [Q]
     same,        // Q = X
     projection,  // X · W_Q
+    latent,      // MLA: X · W_DQ · W_UQ and the like, see problem/latent.h
   };
   From from = From::nothing;
-  std::string matrix;          // `given`: its name; `same`: the other matrix; `projection`: X or X_kv
+  std::string matrix;  // `given`: its name; `same`: the other matrix; `projection`, `latent`: X or X_kv
   std::optional<Shape> shape;  // filled in by fit_shapes; unknown after an error
 };
 

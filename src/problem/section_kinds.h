@@ -13,8 +13,7 @@ namespace qkv {
 struct SectionKind {
   const char* name;
   CellRules cells;
-  bool is_vector;     // one row or one column; kept as a row
-  bool is_available;  // false: known, but not yet computed by this version
+  bool is_vector;  // one row or one column; kept as a row
   Text meaning;
 };
 

@@ -18,13 +18,6 @@ void read_setting(const SettingText& setting, Settings& settings, Diagnostics& d
   ValueReader value(setting, diagnostics);
   std::optional<std::string> text = key.read(value, settings);
   if (!text) return;
-  if (!key.is_available && *text != key.by_default) {
-    value.error(
-        say({"this version of qkv traces one head of softmax attention; `{0} = {1}` is not available yet",
-             "这个版本的 qkv 只演算单头 softmax 注意力；尚不支持 `{0} = {1}`"},
-            key.name, quotable(*text)));
-    return;
-  }
   settings.given[key.name] = {std::move(*text), setting.place, setting.value_place};
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "input/matrix_text.h"
+#include "problem/latent.h"
 #include "problem/origin.h"
 #include "problem/steps.h"
 
@@ -21,6 +22,7 @@ class ShapeFitter {
 
   void fit() {
     split_fused();
+    if (roles_.q.from == Role::From::latent) fit_latents(draft_, roles_, diagnostics_);
     for (const std::string_view name : kRoles) shape_of(name);
     count_tokens();
     fit_values();
@@ -116,6 +118,7 @@ class ShapeFitter {
     measured_.push_back(name);
     switch (role.from) {
       case Role::From::nothing:
+      case Role::From::latent:  // known already
         break;
       case Role::From::given:
         role.shape = given_shape(role.matrix);
@@ -224,7 +227,7 @@ class ShapeFitter {
   void fit_past() {
     const DraftMatrix* past_k = draft_.find("past_K");
     const DraftMatrix* past_v = draft_.find("past_V");
-    if (!past_k && !past_v) return;
+    if ((!past_k && !past_v) || roles_.k.from == Role::From::latent) return;
     if (!past_k || !past_v) {
       const char* has = past_k ? "past_K" : "past_V";
       if (roles_.is_settled) {

@@ -12,6 +12,9 @@ constexpr std::string_view kPrefill = "prefill.";
 constexpr std::string_view kHop = "hop";
 constexpr std::string_view kPrefixes = "Lhgtb";  // layer, head, group of heads, decode step, tile
 
+constexpr Text kNotLatent{"[W_DKV] is not given", "没有给出 [W_DKV]"};
+constexpr Text kNotLinear{"method is softmax", "method 为 softmax"};
+
 const std::array kSteps{
     StepName{"X", Text{"[X] is not given", "没有给出 [X]"}},
     StepName{"X.positioned", Text{"there are no positions to add", "没有要加的位置编码"}},
@@ -22,6 +25,21 @@ const std::array kSteps{
     StepName{"K.rotated", Text{"rope is none", "rope 为 none"}},
     StepName{"K.cache", Text{"there is no [past_K]", "没有 [past_K]"}},
     StepName{"V.cache", Text{"there is no [past_V]", "没有 [past_V]"}},
+    StepName{"c_KV", kNotLatent},
+    StepName{"K_C", kNotLatent},
+    StepName{"V_C", kNotLatent},
+    StepName{"K_R", Text{"[W_KR] is not given", "没有给出 [W_KR]"}},
+    StepName{"K_R.unrotated", Text{"rope is none, or there is no [W_KR]", "rope 为 none，或没有 [W_KR]"}},
+    StepName{"c_Q", Text{"[W_DQ] is not given", "没有给出 [W_DQ]"}},
+    StepName{"Q_C", kNotLatent},
+    StepName{"Q_R", Text{"[W_QR] is not given", "没有给出 [W_QR]"}},
+    StepName{"Q_R.unrotated", Text{"rope is none, or there is no [W_QR]", "rope 为 none，或没有 [W_QR]"}},
+    StepName{"phi.Q", kNotLinear},
+    StepName{"phi.K", kNotLinear},
+    StepName{"kernel", kNotLinear},
+    StepName{"denominator", kNotLinear},
+    StepName{"S", kNotLinear},
+    StepName{"z", kNotLinear},
     StepName{"scores", {}},
     StepName{"scaled", Text{"scale is none", "scale 为 none"}},
     StepName{"capped", Text{"softcap is not set", "没有设置 softcap"}},

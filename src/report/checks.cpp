@@ -36,7 +36,7 @@ class Footer {
       line({"the weights of a row sum to at most 1, the sink takes the rest",
             "每行权重之和不超过 1，其余归汇聚（sink）"},
            rows_sum_to_less(trace_, weights), {"rows", "行"}, node);
-    } else {
+    } else if (!has_eps(node)) {
       line({"the weights of a row sum to 1", "每行权重之和为 1"}, rows_sum_to_one(trace_, weights),
            {"rows", "行"}, node);
     }
@@ -51,6 +51,27 @@ class Footer {
       line({"the output lies in the hull of the values", "输出落在各个值的凸包之内"},
            output_is_in_hull(trace_, *output), {"bounds", "个界"}, plan_[*output]);
     }
+    compare(node.prefix, "scores", "cached.scores",
+            {"what is cached gives the same scores, no key restored",
+             "只用缓存的内容、不还原键，得到同样的分数"});
+    compare(node.prefix, "output", "cached.output",
+            {"what is cached gives the same output, no value restored",
+             "只用缓存的内容、不还原值，得到同样的输出"});
+    compare(node.prefix, "output", "quadratic.output",
+            {"both orders of multiplication give the same output", "两种相乘顺序得到同样的输出"});
+  }
+
+  // A step and the same computed in another way, where both are there.
+  void compare(const std::string& prefix, const char* step, const char* other_way, const Text& claim) {
+    const auto a = plan_.find(prefix + step);
+    const auto b = plan_.find(prefix + other_way);
+    if (a && b) line(claim, values_are_equal(trace_, *a, *b), {"cells", "个单元格"}, plan_[*a]);
+  }
+
+  // Linear attention whose denominators have something added.
+  bool has_eps(const Node& weights) const {
+    return std::string_view(weights.op->name) == "kernel_weights" &&
+           !plan_[weights.inputs[1]].params.numbers.empty();
   }
 
   // Of everything given that has one.
@@ -93,8 +114,8 @@ class Footer {
         return add(std::isfinite(finding.by) ? say({"{0}: does not hold; worst in row {1}, off by {2}",
                                                     "{0}：不成立；{1} 一行偏差最大，为 {2}"},
                                                    what, row, fmt::format("{:.2g}", finding.by))
-                                             : say({"{0}: does not hold; in row {1} a number is infinite",
-                                                    "{0}：不成立；{1} 一行有无穷大"},
+                                             : say({"{0}: does not hold; in row {1} a number is not finite",
+                                                    "{0}：不成立；{1} 一行有不是有限的数"},
                                                    what, row),
                    Tone::note);
       }

@@ -79,6 +79,11 @@ class PlainWriter {
       const std::string below = braced();
       return grouped(above) + " / " + grouped(below);
     }
+    if (take("^{")) {
+      const std::string exponent = sequence('}');
+      rest_.remove_prefix(1);  // }
+      return "^(" + exponent + ")";
+    }
     if (take("\\sqrt")) return "√" + grouped(braced());
     if (take("e^")) {
       const std::string exponent = braced();

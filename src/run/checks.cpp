@@ -43,6 +43,13 @@ void note_difference(Finding& finding, double difference, double bound, Index ro
   }
 }
 
+// The same, enclosed by an interval.  What is not a number holds nothing.
+void note_enclosed_difference(Finding& finding, const Interval& off, Index row) {
+  const double by = reach(off);
+  note(finding, contains_zero(off) && std::isfinite(by) ? Outcome::within : Outcome::fails,
+       std::isnan(by) ? std::numeric_limits<double>::infinity() : by, row);
+}
+
 // The numbers of a small format do not sum to what the format itself makes of their sum.
 double true_sum_less_1(const Matrix& values, Index row) {
   Rational sum = -1;
@@ -99,8 +106,7 @@ Finding rows_sum_to_one(const Trace& trace, NodeId weights) {
       continue;
     }
     const PrecisionScope precision(Proof::kFirstPrecision);
-    const Interval off = trace.proof().enclosure(sum) - Interval(1);
-    note(finding, contains_zero(off) ? Outcome::within : Outcome::fails, reach(off), i);
+    note_enclosed_difference(finding, trace.proof().enclosure(sum) - Interval(1), i);
   }
   return finding;
 }
@@ -174,11 +180,31 @@ Finding shift_changes_nothing(const Trace& trace, NodeId weights, NodeId naive_e
         continue;
       }
       const PrecisionScope precision(Proof::kFirstPrecision);
-      const Interval off = proof.enclosure({weights, i, j}) -
-                           proof.enclosure({naive_exp, i, j}) / proof.enclosure({naive_sum, i, 0});
-      const bool is_near = contains_zero(off) && std::isfinite(reach(off));
-      note(finding, is_near ? Outcome::within : Outcome::fails,
-           std::isnan(reach(off)) ? std::numeric_limits<double>::infinity() : reach(off), i);
+      note_enclosed_difference(finding,
+                               proof.enclosure({weights, i, j}) -
+                                   proof.enclosure({naive_exp, i, j}) / proof.enclosure({naive_sum, i, 0}),
+                               i);
+    }
+  }
+  return finding;
+}
+
+Finding values_are_equal(const Trace& trace, NodeId a, NodeId b) {
+  Finding finding;
+  for (Index i = 0; i < trace.plan()[a].shape.rows; ++i) {
+    for (Index j = 0; j < trace.plan()[a].shape.cols; ++j) {
+      const double difference = trace.values(a)(i, j) - trace.values(b)(i, j);
+      if (!is_proved(trace)) {
+        note_difference(finding, difference, trace.bound_at(a, i, j) + trace.bound_at(b, i, j), i);
+        continue;
+      }
+      Proof& proof = trace.proof();
+      if (compare(proof.exact({a, i, j}), proof.exact({b, i, j})) == 0) {
+        note(finding, Outcome::exactly, 0, i);
+        continue;
+      }
+      const PrecisionScope precision(Proof::kFirstPrecision);
+      note_enclosed_difference(finding, proof.enclosure({a, i, j}) - proof.enclosure({b, i, j}), i);
     }
   }
   return finding;

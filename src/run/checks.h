@@ -30,6 +30,8 @@ Finding rows_sum_to_less(const Trace& trace, NodeId weights);
 Finding forbidden_weights_are_zero(const Trace& trace, NodeId weights);
 // e^s / Σ e^s is the same as e^(s − max) / Σ e^(s − max).
 Finding shift_changes_nothing(const Trace& trace, NodeId weights, NodeId naive_exp, NodeId naive_sum);
+// Two steps that ought to hold the same numbers, computed in another way.
+Finding values_are_equal(const Trace& trace, NodeId a, NodeId b);
 // Every output lies between the smallest and the largest value of its column.
 Finding output_is_in_hull(const Trace& trace, NodeId output);
 

@@ -40,9 +40,10 @@ std::optional<Said> warning_about(const Node& node, Index row, Index col, double
                name_of_cell(node, row, col));
   }
   if (std::isnan(value)) {
-    return say({"{0} is not a number: an infinity was subtracted from itself or multiplied by 0",
-                "{0} 不是一个数（NaN）：出现了 ∞ − ∞ 或 0 · ∞"},
-               name_of_cell(node, row, col));
+    return say(
+        {"{0} is not a number: an infinity was subtracted from itself or multiplied by 0, or 0 divided by 0",
+         "{0} 不是一个数（NaN）：出现了 ∞ − ∞、0 · ∞ 或 0 / 0"},
+        name_of_cell(node, row, col));
   }
   if (!from_finite) return std::nullopt;
   if (arithmetic == Arithmetic::format) {
