@@ -127,5 +127,8 @@ Command setup_diff(CLI::App& app, Language language);
 Command setup_detect(CLI::App& app, Language language);
 Command setup_exercise(CLI::App& app, Language language);
 Command setup_softmax(CLI::App& app, Language language);
+Command setup_cache(CLI::App& app, Language language);
+Command setup_cost(CLI::App& app, Language language);
+Command setup_variance(CLI::App& app, Language language);
 
 }  // namespace qkv

@@ -14,11 +14,11 @@ namespace {
 constexpr std::string_view kIndent = "    ";
 constexpr std::string_view kGap = "  ";
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kAsciiSigns{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 23> kAsciiSigns{{
     {"√(", "sqrt("}, {"·", "*"},   {"×", "x"},  {"−", "-"},     {"∞", "inf"},   {"ᵀ", "^T"},
     {"²", "^2"},     {"Σ", "sum"}, {"→", "->"}, {"≈", "~"},     {"≤", "<="},    {"≥", ">="},
     {"…", "..."},    {"±", "+-"},  {"÷", "/"},  {"├─ ", "|- "}, {"└─ ", "`- "}, {"│  ", "|  "},
-    {"“", "\""},     {"”", "\""},  {"’", "'"},  {"—", "-"},
+    {"“", "\""},     {"”", "\""},  {"’", "'"},  {"—", "-"},     {"█", "#"},
 }};
 
 enum class Ink { plain, bold, faint, good, note, warning };
