@@ -6,7 +6,7 @@
 //   product  = signed { ("·" | "*" | "/") signed }
 //   signed   = ["-"] power
 //   power    = "e^(" sum ")" | "tanh(" sum ")" | "cos(" sum ")" | "sin(" sum ")" | "sqrt(" sum ")"
-//            | "√" atom | atom [ "²" ]
+//            | "ln(" sum ")" | "√" atom | atom [ "²" ]
 //   atom     = "(" sum ")" [ "^(" sum ")" ] | "|" sum "|" | "max(" sum { "," sum } ")"
 //            | "argmax(" sum "→" sum { "," sum "→" sum } ")" | "∞" | "nan" | decimal [ "%" ]
 //
@@ -88,6 +88,7 @@ class ExpressionReader {
     if (take("e^(")) return std::exp(closed());
     if (take("tanh(")) return std::tanh(closed());
     if (take("sqrt(")) return std::sqrt(closed());
+    if (take("ln(")) return std::log(closed());
     if (take("cos(")) return std::cos(closed());
     if (take("sin(")) return std::sin(closed());
     if (take("√")) return std::sqrt(atom());

@@ -123,6 +123,8 @@ std::vector<Subject> subjects() {
       {.op = &row_sum_sink, .inputs = {kWeights, kColumn}, .numbers = {"0.7"}, .uses_mask = true},
       {.op = &row_sum_sink, .inputs = {kWeights, kColumn}, .numbers = {"-1/3"}, .uses_mask = true},
       {.op = &normalise, .inputs = {kWeights, kSums}, .uses_mask = true, .can_be_nan = true},
+      {.op = &ops::row_entropy, .inputs = {kWeights, kMasked, kSums}, .uses_mask = true, .can_be_nan = true},
+      {&entropy_in_bits, {kSums}},
       {.op = &softmax, .inputs = {kMasked}, .uses_mask = true, .can_be_nan = true},
       {.op = &softmax_sink, .inputs = {kMasked}, .numbers = {"0.7"}, .uses_mask = true},
       {.op = &naive_exponential, .inputs = {kMasked}, .uses_mask = true},
@@ -263,9 +265,11 @@ ExactMatrix exacts_of(const Instance& instance) {
 
 // e^x of what holds exponentials itself.
 bool leaves_the_exact_values(const Op& op) {
-  static const std::set<std::string_view> leaving{
-      "additive_scores", "additive_scores_biased", "concat_scores", "angles", "sinusoids",
-      "rotate_half",     "rotate_interleaved"};
+  static const std::set<std::string_view> leaving{"additive_scores",   "additive_scores_biased",
+                                                  "concat_scores",     "angles",
+                                                  "sinusoids",         "row_entropy",
+                                                  "entropy_in_bits",   "rotate_half",
+                                                  "rotate_interleaved"};
   return leaving.contains(op.name);
 }
 

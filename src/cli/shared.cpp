@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "cli/language.h"
 #include "input/source.h"
+#include "methods/entropy.h"
 #include "methods/methods.h"
 #include "problem/keys.h"
 #include "render/text.h"
@@ -329,6 +330,8 @@ std::optional<Worked> work_out(const SharedOptions& options, const Presentation&
   auto planned = read_and_plan(input, diagnostics);
   if (!planned) return std::nullopt;
   auto& [problem, plan] = *planned;
+  if (presentation.detail == Detail::full || options.asks_for_any_cell)
+    plan = with_entropies(std::move(plan));
 
   Worked worked;
   worked.about = about_of(problem, diagnostics);

@@ -40,7 +40,8 @@ struct SharedOptions {
   std::string arithmetic;
   bool plain_doubles = false;
   bool ascii = false;
-  bool has_own_forms = false;  // the command looks at --format and at the extension of --output itself
+  bool asks_for_any_cell = false;  // also of what only --detail full shows
+  bool has_own_forms = false;      // the command looks at --format and at the extension of --output itself
   bool is_quiet = false;
   bool is_verbose = false;
 };

@@ -28,6 +28,8 @@ std::span<const Op* const> all() {
       // positions.cpp
       &positions, &turning_angles, &rotate_half_q, &rotate_half_k, &rotate_interleaved_q, &rotate_interleaved_k,
       &sinusoids, &learned_positions, &add_positions, &past_keys, &past_values, &append_keys, &append_values,
+      // entropy.cpp
+      &row_entropy, &entropy_in_bits,
   });
   // clang-format on
   return kAll;

@@ -65,6 +65,10 @@ extern const Op learned_positions, add_positions;
 extern const Op past_keys, past_values;      // of the cache
 extern const Op append_keys, append_values;  // cached rows, new rows
 
+// How widely weights are spread (ops/entropy.cpp).
+extern const Op row_entropy;  // weights, shifted, sum
+extern const Op entropy_in_bits;
+
 // Every op, for tests and tables.
 std::span<const Op* const> all();
 
