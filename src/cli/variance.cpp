@@ -10,7 +10,7 @@ namespace {
 
 constexpr long long kMostDim = 1'000'000;
 constexpr long long kMostPairs = 10'000'000;
-constexpr long long kMostProducts = 1'000'000'000;  // some seconds
+constexpr long long kMostProducts = 200'000'000;  // some seconds
 
 struct VarianceOptions : SharedOptions {
   std::string dim = "64";
