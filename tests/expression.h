@@ -88,6 +88,7 @@ class ExpressionReader {
     if (take("e^(")) return std::exp(closed());
     if (take("tanh(")) return std::tanh(closed());
     if (take("sqrt(")) return std::sqrt(closed());
+    if (take("ln(")) return std::log(closed());
     if (take("cos(")) return std::cos(closed());
     if (take("sin(")) return std::sin(closed());
     if (take("ln(")) return std::log(closed());

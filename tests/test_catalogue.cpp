@@ -184,6 +184,8 @@ std::vector<Subject> subjects() {
       {.op = &row_sum_sink, .inputs = {kWeights, kColumn}, .numbers = {"0.7"}, .uses_mask = true},
       {.op = &row_sum_sink, .inputs = {kWeights, kColumn}, .numbers = {"-1/3"}, .uses_mask = true},
       {.op = &normalise, .inputs = {kWeights, kSums}, .uses_mask = true, .can_be_nan = true},
+      {.op = &ops::row_entropy, .inputs = {kWeights, kMasked, kSums}, .uses_mask = true, .can_be_nan = true},
+      {&entropy_in_bits, {kSums}},
       {.op = &softmax, .inputs = {kMasked}, .uses_mask = true, .can_be_nan = true},
       {.op = &softmax_sink, .inputs = {kMasked}, .numbers = {"0.7"}, .uses_mask = true},
       {.op = &naive_exponential, .inputs = {kMasked}, .uses_mask = true},
@@ -372,7 +374,9 @@ bool leaves_the_exact_values(const Op& op) {
                                                   "rotate_interleaved",
                                                   "rotate_half_gradient",
                                                   "rotate_interleaved_gradient",
-                                                  "cross_entropy"};
+                                                  "cross_entropy",
+                                                  "row_entropy",
+                                                  "entropy_in_bits"};
   return leaving.contains(op.name);
 }
 

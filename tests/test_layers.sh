@@ -13,7 +13,7 @@ run     -> base plan
 fast    -> base
 methods -> base problem plan ops
 report  -> base plan run
-calc    -> base report
+calc    -> base plan report
 check   -> base problem plan ops run report
 render  -> base plan run report
 cli     -> base input plan problem ops run fast methods report calc check render

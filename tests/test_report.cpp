@@ -7,6 +7,7 @@
 
 #include "base/display_width.h"
 #include "expression.h"
+#include "methods/entropy.h"
 #include "ops/rows.h"
 #include "render/json.h"
 #include "render/text.h"
@@ -466,7 +467,7 @@ TEST_CASE("formulas with shapes: other scores, one matrix in two roles, symbols"
 TEST_CASE("the problems of these tests meet every op") {
   std::set<std::string> met;
   for (const Problem& p : all_problems()) {
-    for (const Node& node : plan_of(p).nodes) {
+    for (const Node& node : with_entropies(plan_of(p)).nodes) {
       met.insert(node.op->name);
       if (node.brief) met.insert(node.brief->op->name);
     }

@@ -34,6 +34,7 @@ Command setup_explain(CLI::App& app, Language language) {
   CLI::App* command =
       app.add_subcommand("explain", Text{"where one number comes from", "一个数字从哪里来"}.in(language));
   const auto options = std::make_shared<ExplainOptions>();
+  options->asks_for_any_cell = true;
   add_problem_options(*command, *options, language);
   command
       ->add_option("CELL", options->cell,

@@ -9,6 +9,7 @@
 #include "cli/language.h"
 #include "input/source.h"
 #include "methods/claims.h"
+#include "methods/entropy.h"
 #include "methods/methods.h"
 #include "plan/training.h"
 #include "problem/keys.h"
@@ -175,7 +176,9 @@ void check_steps(const std::vector<std::string>& steps, const Plan& plan, Diagno
   std::vector<std::string> ids;
   for (const Node& node : plan.nodes) {
     ids.push_back(node.id);
-    if (!node.prefix.empty()) ids.push_back(name_in_every_head(node));
+    if (node.prefix.empty()) continue;
+    std::string name = name_in_every_head(node);
+    if (std::find(ids.begin(), ids.end(), name) == ids.end()) ids.push_back(std::move(name));
   }
   for (const std::string& step : steps) {
     if (std::find(ids.begin(), ids.end(), step) != ids.end()) continue;
@@ -346,6 +349,10 @@ std::optional<Presentation> presentation_of(const SharedOptions& options, Diagno
     diagnostics.error(
         "", say({"--checks and --only-output exclude each other", "--checks 与 --only-output 不能同时使用"}));
   }
+  if (options.prove && options.only_output) {
+    diagnostics.error(
+        "", say({"--prove and --only-output exclude each other", "--prove 与 --only-output 不能同时使用"}));
+  }
   if (!options.arithmetic.empty()) {
     const auto arithmetic = row_named(kFloatFormats, "--arithmetic", options.arithmetic, diagnostics);
     if (arithmetic != kFloatFormats.end()) p.arithmetic = &*arithmetic;
@@ -407,6 +414,8 @@ std::optional<Worked> work_out(const ProblemInput& input, const SharedOptions& o
   auto planned = read_and_plan(input, diagnostics);
   if (!planned) return std::nullopt;
   auto& [problem, plan] = *planned;
+  if (presentation.detail == Detail::full || options.asks_for_any_cell)
+    plan = with_entropies(std::move(plan));
 
   Worked worked;
   worked.about = about_of(problem, plan, diagnostics);

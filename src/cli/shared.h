@@ -44,7 +44,8 @@ struct SharedOptions {
   std::string arithmetic;
   bool plain_doubles = false;
   bool ascii = false;
-  bool has_own_forms = false;  // the command looks at --format and at the extension of --output itself
+  bool asks_for_any_cell = false;  // also of what only --detail full shows
+  bool has_own_forms = false;      // the command looks at --format and at the extension of --output itself
   bool is_quiet = false;
   bool is_verbose = false;
 };
@@ -134,5 +135,8 @@ Command setup_diff(CLI::App& app, Language language);
 Command setup_detect(CLI::App& app, Language language);
 Command setup_exercise(CLI::App& app, Language language);
 Command setup_softmax(CLI::App& app, Language language);
+Command setup_cache(CLI::App& app, Language language);
+Command setup_cost(CLI::App& app, Language language);
+Command setup_variance(CLI::App& app, Language language);
 
 }  // namespace qkv

@@ -115,6 +115,10 @@ extern const Op cached_latent, cached_plain;  // any number of inputs
 extern const Op cached_key, absorbed_query, absorbed_query_linear, absorbed_head_q;
 extern const Op cached_scores, cached_output, cached_output_linear;
 
+// How widely weights are spread (ops/entropy.cpp).
+extern const Op row_entropy;  // weights, shifted, sum
+extern const Op entropy_in_bits;
+
 // Every op, for tests and tables.
 std::span<const Op* const> all();
 

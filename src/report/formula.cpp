@@ -90,6 +90,7 @@ class PlainWriter {
       return "e^" + (exponent.find(' ') == std::string::npos ? exponent : "(" + exponent + ")");
     }
     if (take("\\tanh")) return "tanh";
+    if (take("\\ln")) return "ln";
     if (take("\\max_j")) return function("max_j");
     if (take("\\argmax_j")) return function("argmax_j");
     if (take("\\sum_j")) return function("Σ_j");

@@ -10,6 +10,7 @@
 #include "report/against.h"
 #include "report/checks.h"
 #include "report/formula.h"
+#include "report/hull_remark.h"
 #include "report/proofs.h"
 
 namespace qkv {
@@ -39,10 +40,8 @@ class Narrator {
       if (is_shown(id)) step(id);
     }
     compared(comparisons);
-    for (Block& block : proofs(telling_.proofs, telling_.language)) add(std::move(block));
-    if (telling_.checks) {
-      for (Block& block : checks(trace_, telling_.language)) add(std::move(block));
-    }
+    add_all(proofs(telling_.proofs, telling_.language));
+    if (telling_.checks) add_all(checks(trace_, telling_.language));
     tell_arithmetic();
     for (const Said& warning : trace_.warnings()) paragraph(warning, Tone::warning);
     return std::move(report_);
@@ -51,6 +50,9 @@ class Narrator {
  private:
   const std::string& in(const Said& said) const { return said.in(telling_.language); }
   void add(Block block) { report_.blocks.push_back(std::move(block)); }
+  void add_all(std::vector<Block> blocks) {
+    for (Block& block : blocks) add(std::move(block));
+  }
   void paragraph(const Said& said, Tone tone = Tone::plain) { add(Paragraph{in(said), tone}); }
 
   // ---- the head ----
@@ -239,6 +241,14 @@ class Narrator {
     return !telling_.row || !rows_are_queries(node) || row == *telling_.row;
   }
 
+  std::vector<Index> shown_rows(const Node& node) const {
+    std::vector<Index> rows;
+    for (Index i = 0; i < node.shape.rows; ++i) {
+      if (shows_row(node, i)) rows.push_back(i);
+    }
+    return rows;
+  }
+
   Table table(NodeId id) const {
     const Node& node = plan_[id];
     Table table;
@@ -290,7 +300,11 @@ class Narrator {
     if (node.name() == "weights") row_sum_remark(id);
     // Rounded weights of a small format do not sum to 1 exactly, and the hull would be claimed wrongly.
     const bool has_hull = node.name() == "output" && std::string_view(node.op->name) == "weighted_sum";
-    if (has_hull && !node.is_symbolic() && trace_.arithmetic() != Arithmetic::format) hull(id);
+    if (has_hull && !node.is_symbolic() && trace_.arithmetic() != Arithmetic::format) {
+      hull(id);
+      if (trace_.arithmetic() != Arithmetic::plain)
+        add_all(hull_remark(trace_, id, shown_rows(node), telling_));
+    }
   }
 
   // Of all steps, shown or not; the number of nodes when there is none.
