@@ -98,6 +98,16 @@ TEST_CASE("each decode step holds its own row only, and the cache stops growing 
   CHECK_FALSE(trace.plan().find("t3.K.kept").has_value());
 }
 
+TEST_CASE("a cache that nobody may look at any more is emptied, also one that was given") {
+  const std::string two = "[Q]\n1 2\n2 1\n[K]\n1 0\n0 1\n[V]\n1 4\n2 5\n[past_K]\n1 1\n[past_V]\n9 9\n";
+  for (const char* settings : {"mask = causal window:1\n", "heads = 2\nmask = causal window:1\n",
+                               "mask = causal window:2\n", "heads = 2\nmask = causal\n"}) {
+    INFO("settings ", std::string(settings));
+    const Trace decoded = traced(problem(settings + ("decode = yes\n" + two)));
+    CHECK(apart_at_the_end(decoded, traced(problem(settings + two)), kNear) == "");
+  }
+}
+
 TEST_CASE("the online softmax rescales what came before when the maximum grows") {
   // Scores 0 1 | 3 2 in blocks of two: m = 3, l = (e^-1 + 1)·e^-2 + 1 + e^-1.
   const Trace trace = traced(problem("scale = none\ntile = 1x2\n[Q]\n1\n[K]\n0\n1\n3\n2\n[V]\n1\n2\n3\n4\n"));
@@ -210,6 +220,10 @@ TEST_CASE("what cannot be taken in pieces is refused with the reason") {
         "error: decoding is self-attention: one key per query\n");
   CHECK(messages("decode = yes\nprefill = 3\n[Q]\n1\n[K]\n1\n[V]\n1\n") ==
         "error: prefill = 3, but there are 1 tokens\n");
+  CHECK(messages("decode = yes\nmask = prefix:2\n[Q]\n1\n1\n[K]\n1\n2\n[V]\n1\n2\n") ==
+        "error: prefix:2 lets the first 2 tokens see one another, so they must come in one pass\n");
+  CHECK(messages("heads = 3\n[Q]\n1 2 3\n[K]\n1 2 3\n[V]\n1 2\n") ==
+        "error: the 2 columns of V cannot be cut into 3 heads\n");
   CHECK(messages("hops = 2\n[Q]\n1 2\n[K]\n1 2\n[V]\n1\n") ==
         "error: what a hop reads is 1 wide, but Q is 2: it is added to the query of the next hop\n");
   CHECK(messages("layers = 2\n[Q]\n1\n[K]\n1\n") == "error: a stack of layers starts at [X]\n");

@@ -14,6 +14,7 @@
 #include "report/expect.h"
 #include "report/formula.h"
 #include "report/narrate.h"
+#include "run/cells.h"
 #include "support.h"
 
 namespace qkv::test {
@@ -475,6 +476,21 @@ TEST_CASE("the problems of these tests meet every op") {
   for (const Op* op : ops::all()) {
     INFO("op ", std::string(op->name));
     CHECK(met.contains(op->name));
+  }
+}
+
+TEST_CASE("any cell computed alone is that cell of the whole, in every step") {
+  for (const Problem& p : all_problems()) {
+    const Plan plan = plan_of(p);
+    const std::vector<Matrix> whole = in_doubles(plan);
+    for (NodeId id = 0; id < plan.nodes.size(); ++id) {
+      INFO("step ", plan[id].id);
+      Matrix alone(whole[id].rows(), whole[id].cols());
+      for (Index i = 0; i < alone.rows(); ++i) {
+        for (Index j = 0; j < alone.cols(); ++j) alone(i, j) = Cells<Matrix>(plan).cell(id, i, j);
+      }
+      CHECK(apart(alone, whole[id], 0) == "");
+    }
   }
 }
 

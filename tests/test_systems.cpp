@@ -164,4 +164,67 @@ TEST_CASE("linear attention: features, kernel, states and outputs of the vectors
   }
 }
 
+TEST_CASE("decoding: what every token asks, caches, weighs and gets in the vectors") {
+  for (const char* id : {"decode_mha_prefill", "decode_window_sinks", "decode_rope"}) {
+    INFO("vector ", std::string(id));
+    const Json c = case_named(id);
+    const Json& params = c["params"];
+    std::string text = "decode = yes\nprefill = " + params["prefill"].get<std::string>() + "\n";
+    text += "heads = " + params["n_heads"].get<std::string>() + "\n";
+    if (!params["window"].is_null()) {
+      text += fmt::format("mask = window:{} sinks:{}\n", params["window"].get<std::string>(),
+                          params["sinks"].get<std::string>());
+    }
+    if (params.contains("rope")) text += settings_of_rope(params["rope"]);
+    const Trace trace = traced(problem(text + sections_of(c)));
+    check_step(trace, "Y", c["expected"]["output"]);
+    const Index prefill = std::stol(params["prefill"].get<std::string>());
+    for (const Json& step : c["expected"]["steps"]) {
+      const Index t = std::stol(step["t"].get<std::string>());
+      const bool is_prefilled = t < prefill;
+      const std::string pass = is_prefilled ? "prefill." : "t" + std::to_string(t + 1) + ".";
+      for (std::size_t h = 0; h < step["heads"].size(); ++h) {
+        const Json& head = step["heads"][h];
+        const std::string prefix = step["heads"].size() > 1 ? pass + "h" + std::to_string(h + 1) + "." : pass;
+        for (const auto& [key, name] :
+             {std::pair{"scores_scaled", "scaled"}, {"weights", "weights"}, {"output", "output"}}) {
+          const std::string step_id = prefix + name;
+          INFO("step ", step_id);
+          const Matrix expected = matrix_of(head[key]).transpose();
+          const Matrix found = value(trace, step_id).row(is_prefilled ? t : 0).leftCols(expected.cols());
+          CHECK(apart(found, expected, kTolerance) == "");
+        }
+      }
+      if (is_prefilled) continue;
+      const std::string cache = pass + (step["heads"].size() > 1 ? "h1.K.cache" : "K.cache");
+      CHECK(value(trace, cache).rows() == std::stol(step["cache_rows"].get<std::string>()));
+    }
+  }
+}
+
+TEST_CASE("the online softmax: every running number of every tile of the vectors") {
+  for (const char* id : {"flash_causal", "flash_causal_tall", "flash_wide"}) {
+    INFO("vector ", std::string(id));
+    const Json c = case_named(id);
+    const Json& params = c["params"];
+    std::string text = fmt::format("tile = {}x{}\n", params["block_q"].get<std::string>(),
+                                   params["block_k"].get<std::string>());
+    if (params["causal"].get<bool>()) text += "mask = causal\nalign = 0\n";
+    const Trace trace = traced(problem(text + sections_of(c)));
+    check_step(trace, "output", c["expected"]["output"]);
+    int tile = 0;
+    for (const Json& step : c["expected"]["trace"]) {
+      if (step["skipped"].get<bool>()) continue;
+      const std::string prefix = "b" + std::to_string(++tile) + ".";
+      check_step(trace, prefix + (params["causal"].get<bool>() ? "masked" : "scaled"), step["scores"]);
+      check_step(trace, prefix + "max", step["m"]);
+      check_step(trace, prefix + "exp", step["p"]);
+      check_step(trace, prefix + "sum", step["l"]);
+      check_step(trace, prefix + "acc", step["acc"]);
+      if (trace.plan().find(prefix + "rescale")) check_step(trace, prefix + "rescale", step["alpha"]);
+    }
+    CHECK_FALSE(trace.plan().find("b" + std::to_string(tile + 1) + ".scores").has_value());
+  }
+}
+
 }  // namespace qkv::test

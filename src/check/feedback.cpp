@@ -313,6 +313,20 @@ std::string feedback_json(const Judgement& judgement, const Plan& plan, Language
   return with_rows_on_one_line(json.dump(2)) + "\n";
 }
 
+std::string marks_json(const std::vector<Marked>& sheets, const Plan& plan, Language language) {
+  std::string list = "[\n";
+  for (std::size_t i = 0; i < sheets.size(); ++i) {
+    nlohmann::ordered_json json = {{"schema", "qkv/check-1"}, {"file", sheets[i].file}};
+    if (sheets[i].is_read) {
+      json.update(nlohmann::ordered_json::parse(feedback_json(sheets[i].judgement, plan, language)));
+    } else {
+      json["verdict"] = "unread";
+    }
+    list += (i == 0 ? "" : ",\n") + with_rows_on_one_line(json.dump(2));
+  }
+  return list + "\n]\n";
+}
+
 std::string marks_csv(const std::vector<Marked>& sheets, const Plan& plan) {
   std::string out = "file,points,of,verdict,first_wrong,mistake\n";
   for (const Marked& sheet : sheets) {

@@ -29,6 +29,8 @@ struct Marked {
   Judgement judgement;
   bool is_read = true;  // false: blank, or not to be understood; an error has said why
 };
+// A list of feedback_json, each with its `file`; a sheet that could not be read has the verdict "unread".
+std::string marks_json(const std::vector<Marked>& sheets, const Plan& plan, Language language);
 std::string marks_csv(const std::vector<Marked>& sheets, const Plan& plan);
 Report marks_table(const std::vector<Marked>& sheets, const Plan& plan, Language language);
 

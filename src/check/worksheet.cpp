@@ -100,7 +100,8 @@ std::vector<NodeId> steps_asked(const Plan& plan, const Telling& telling) {
     if (node.role != Role::step || !node.given.empty() || node.is_symbolic()) continue;
     if (node.op->name == std::string_view("same")) continue;
     const bool is_named =
-        std::find(telling.steps.begin(), telling.steps.end(), node.id) != telling.steps.end();
+        std::any_of(telling.steps.begin(), telling.steps.end(),
+                    [&](const std::string& asked) { return asked == node.id || asked == node.name(); });
     const bool is_shown = node.level == Level::main || telling.detail == Detail::full;
     if (telling.steps.empty() ? is_shown : is_named) asked.push_back(id);
   }

@@ -67,12 +67,7 @@ std::string render(const std::vector<Marked>& marked, const Trace& truth, const 
   const bool is_json = form == Form::json;
   if (form == Form::csv) return marks_csv(marked, truth.plan());
   if (is_json && !is_class) return feedback_json(marked.front().judgement, truth.plan(), language);
-  if (is_json) {
-    std::string list = "[\n";
-    for (std::size_t i = 0; i < marked.size(); ++i)
-      list += (i == 0 ? "" : ",\n") + feedback_json(marked[i].judgement, truth.plan(), language);
-    return list + "]\n";
-  }
+  if (is_json) return marks_json(marked, truth.plan(), language);
   const Report report = is_class
                             ? marks_table(marked, truth.plan(), language)
                             : feedback(marked.front().judgement, truth, worked.about.title, language, hint);

@@ -192,7 +192,7 @@ class Pass {
   }
 
   Index cached_rows() const {
-    if (sources_.cached > 0) return sources_.cached;
+    if (sources_.is_continued) return sources_.cached;
     return problem_.has("past_K") ? problem_["past_K"].rows : 0;
   }
 
@@ -318,7 +318,8 @@ class Pass {
       return builder_.step(name + ".cache", are_keys ? ops::append_keys : ops::append_values, {past, fresh},
                            {}, {.rows = problem_.kv_tokens, .basis = builder_[fresh].basis});
     };
-    if (sources_.cached > 0) {
+    if (sources_.is_continued && sources_.cached == 0) return fresh;
+    if (sources_.is_continued) {
       const auto& cache = are_keys ? sources_.past_keys : sources_.past_values;
       return append(cache[static_cast<std::size_t>(head)]);
     }
@@ -703,7 +704,13 @@ std::vector<NodeId> given_past(const Problem& problem, Builder& builder, Paramet
                                const std::string& name) {
   Pass pass(problem, builder, parameters, {});
   std::vector<NodeId> nodes;
-  for (Index g = 0; g < problem.kv_heads; ++g) nodes.push_back(pass.past(name, g, problem.kv_heads));
+  const std::string prefix = builder.prefix();
+  for (Index g = 0; g < problem.kv_heads; ++g) {
+    const char* letter = problem.heads > problem.kv_heads ? "g" : "h";
+    if (problem.heads > 1) builder.name_under(prefix + letter + std::to_string(g + 1) + ".");
+    nodes.push_back(pass.past(name, g, problem.kv_heads));
+  }
+  builder.name_under(prefix);
   return nodes;
 }
 

@@ -107,8 +107,40 @@ bool was_shuffled(const Problem& p) {
 
 }  // namespace
 
+// What a plan computes in another way too, beside its steps: every node `name` against `beside` of the same
+// head or token.
+Claim::Part against_asides(const Problem& problem, const Plan& plan, std::string_view name,
+                           const std::string& beside) {
+  Claim::Part part{plan_of(problem), {}};
+  for (NodeId id = 0; id < plan.nodes.size(); ++id) {
+    const Node& node = plan[id];
+    if (node.name() != name) continue;
+    const auto other = part.other.find(node.prefix + beside);
+    if (!other || part.other[*other].shape != node.shape) continue;
+    for (Index i = 0; i < node.shape.rows; ++i) part.rows.push_back({id, i, *other, i});
+  }
+  return part;
+}
+
 std::vector<Claim> claims_of(const Problem& problem, const Plan& plan) {
   std::vector<Claim> claims;
+  const auto claim_beside = [&](Said sentence, std::string_view name, const std::string& beside) {
+    Claim::Part part = against_asides(problem, plan, name, beside);
+    if (part.rows.empty()) return;
+    claims.push_back({std::move(sentence), {}});
+    claims.back().parts.push_back(std::move(part));
+  };
+  if (problem.method == MethodKind::linear) {
+    claim_beside(
+        say({"φ(Q)·(φ(K)ᵀ·V) gives what (φ(Q)·φ(K)ᵀ)·V gives: the order of multiplication does not matter",
+             "φ(Q)·(φ(K)ᵀ·V) 与 (φ(Q)·φ(K)ᵀ)·V 相同：乘的先后顺序不影响结果"}),
+        "output", "quadratic.output");
+  }
+  if (problem.has("W_DKV")) {
+    claim_beside(say({"from what is cached alone, restoring no key and no value, the output is the same",
+                      "只用缓存的内容、不还原键和值，得到同样的输出"}),
+                 "output", "cached.output");
+  }
   const auto claim_same = [&](Said sentence, const Problem& other) {
     claims.push_back({std::move(sentence), {}});
     claims.back().parts.push_back(same_rows(plan, plan_of(other)));
@@ -127,7 +159,7 @@ std::vector<Claim> claims_of(const Problem& problem, const Plan& plan) {
                     "分块计算的 softmax 与普通 softmax 结果相同"}),
                whole);
   }
-  if (problem.kv_heads < problem.heads && problem.stack.empty()) {
+  if (problem.kv_heads < problem.heads && !problem.has("W_DKV") && problem.stack.empty()) {
     claim_same(say({"sharing keys and values is the same as repeating them for every query head",
                     "共用键和值，与给每个查询头各复制一份结果相同"}),
                with_repeated_heads(problem));

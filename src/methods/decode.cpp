@@ -52,6 +52,7 @@ class Decoding {
     builder_.name_under(prefix);
     Sources sources;
     evict(first, sources);
+    sources.is_continued = true;
     sources.cached = static_cast<Index>(held_.size());
     for (Index i = 0; i < count; ++i) held_.push_back(past + first + i);
     const Problem part = part_of(problem_, first, count, held_);
@@ -73,14 +74,11 @@ class Decoding {
 
   // Keys that no query from `first` on may see are dropped from the cache.
   void evict(Index first, Sources& sources) {
+    if (held_.empty()) return;
     if (keys_.empty()) {
-      if (held_.empty()) return;
       // The cache that the problem gives.
-      for (const char* name : {"K", "V"}) {
-        auto& past = name == std::string("K") ? sources.past_keys : sources.past_values;
-        past = given_past(problem_, builder_, parameters_, name);
-      }
-      return;
+      keys_ = given_past(problem_, builder_, parameters_, "K");
+      values_ = given_past(problem_, builder_, parameters_, "V");
     }
     std::vector<Index> kept;
     Params rows;
@@ -96,9 +94,10 @@ class Decoding {
     sources.past_values = values_;
     if (kept.size() == held_.size()) return;
     held_ = std::move(kept);
+    if (held_.empty()) return;
     const std::string prefix = builder_.prefix();
     for (std::size_t g = 0; g < keys_.size(); ++g) {
-      if (keys_.size() > 1) builder_.name_under(prefix + group_prefix(keys_[g]));
+      if (problem_.heads > 1) builder_.name_under(prefix + group_prefix(keys_[g]));
       sources.past_keys[g] = builder_.step("K.kept", ops::kept_keys, {keys_[g]}, rows, {.rows = labels});
       sources.past_values[g] = builder_.step("V.kept", ops::kept_values, {values_[g]}, rows,
                                              {.rows = labels, .basis = builder_[values_[g]].basis});

@@ -51,6 +51,7 @@ class Parameters {
 // Matrices of a pass that stand in the plan already, in place of those that the problem gives.
 struct Sources {
   std::map<std::string, NodeId> nodes = {};  // "X", "Q", "K", "V"
+  bool is_continued = false;                 // what is cached is said here, not by [past_K]
   Index cached = 0;                          // rows of the keys and values of earlier passes …
   std::vector<NodeId> past_keys = {};        // … one an KV head, rotated already
   std::vector<NodeId> past_values = {};

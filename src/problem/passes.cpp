@@ -108,6 +108,13 @@ void check_passes(const Draft& draft, const Roles& roles, Diagnostics& diagnosti
           say({"decoding needs Q, K and V, but {0}", "逐个解码需要 Q、K 和 V，但{0}"}, starts_later));
     return;
   }
+  if (const auto& prefix = settings.mask.prefix; prefix && settings.prefill < *prefix) {
+    error("decode",
+          say({"prefix:{0} lets the first {0} tokens see one another, so they must come in one pass",
+               "prefix:{0} 让前 {0} 个 token 互相看见，所以它们要一次处理完"},
+              *prefix),
+          say({"write prefill = {0}, or more", "请写 prefill = {0} 或更多"}, *prefix));
+  }
   if (!roles.queries || !roles.k.shape) return;
   if (draft.has("X_kv") || roles.k.shape->rows != *roles.queries) {
     error("decode",

@@ -412,7 +412,7 @@ class ShapeFitter {
       steps.push_back({"Y", {*roles_.queries, as_columns(draft_.settings, *stored).cols}});
     }
     for (const auto& [name, shape] : steps) {
-      if (shape.rows <= kMostCells / shape.cols) continue;
+      if (shape.cols == 0 || shape.rows <= kMostCells / shape.cols) continue;  // none: told already
       error(say({"{0} would be {1}: more than {2} cells, the most that are traced",
                  "{0} 将是 {1}：超过逐格演算的上限 {2} 格"},
                 name, size_text(shape), "1,000,000"));
