@@ -4,6 +4,7 @@
 #include "methods/claims.h"
 #include "reading.h"
 #include "run/equality.h"
+#include "run/proof.h"
 #include "support.h"
 
 namespace qkv::test {
@@ -115,6 +116,17 @@ TEST_CASE("the online softmax rescales what came before when the maximum grows")
   CHECK(apart(value(trace, "b2.rescale"), matrix("0.1353352832366127"), 1e-15) == "");
   CHECK(apart(value(trace, "b2.sum"), matrix("1.5530017"), 1e-6) == "");
   CHECK(apart(value(trace, "output"), matrix("3.085621"), 1e-6) == "");
+}
+
+TEST_CASE("a cell of the accumulator can be proved by itself") {
+  // The same scores with values of two columns: acc = (1·e^-1 + 2)·e^-2 + 3 + 4·e^-1, and the same of −V.
+  const Trace trace =
+      traced(problem("scale = none\ntile = 1x2\n[Q]\n1\n[K]\n0\n1\n3\n2\n[V]\n1 -1\n2 -2\n3 -3\n4 -4\n"));
+  const NodeId acc = node_named(trace.plan(), "b2.acc");
+  CHECK(middle_double(trace.proof().enclosure({acc, 0, 1})) == doctest::Approx(-4.791975).epsilon(1e-6));
+  const Exact exact = trace.proof().exact({acc, 0, 1});
+  CHECK(compare(exact, Exact(-4.791976)) == 1);
+  CHECK(compare(exact, Exact(-4.791974)) == -1);
 }
 
 TEST_CASE("a tile in which every key is hidden is skipped; a row that sees nothing is still empty") {

@@ -177,8 +177,8 @@ class Teacher {
     }
     bool is_likeliest = true;
     for (const Mistake* mistake : step.mistakes) {
-      const std::string sentence = filled(mistake->sentence);
-      const std::string remedy = filled(mistake->remedy);
+      const std::string sentence = filled(mistake->sentence, step.node);
+      const std::string remedy = filled(mistake->remedy, step.node);
       paragraph(is_likeliest
                     ? say({"Likely: {0} To mend it: {1}.", "很可能是：{0}改法：{1}。"}, sentence, remedy)
                     : say({"Or: {0} To mend it: {1}.", "也可能是：{0}改法：{1}。"}, sentence, remedy),
@@ -208,16 +208,24 @@ class Teacher {
     paragraph(say({"Points: {0} of {1}", "得分：{0} / {1}"}, judgement_.points, judgement_.of));
   }
 
+  // The step of that name of the same head; of any head for a step of all heads together.
+  const Node* beside(NodeId step, std::string_view name) const {
+    if (const auto found = plan_.find_beside(plan_[step], name)) return &plan_[*found];
+    const auto any = std::find_if(plan_.nodes.begin(), plan_.nodes.end(),
+                                  [&](const Node& node) { return node.name() == name; });
+    return any == plan_.nodes.end() ? nullptr : &*any;
+  }
+
   // @d and @m in the sentences of mistakes.
-  std::string filled(const Text& text) const {
+  std::string filled(const Text& text, NodeId step) const {
     std::string out = text.in(language_);
     const auto replace = [&](std::string_view name, const std::string& value) {
       for (std::size_t at = out.find(name); at != std::string::npos; at = out.find(name))
         out.replace(at, name.size(), value);
     };
-    if (const auto scaled = plan_.find("scaled"); scaled && !plan_[*scaled].params.numbers.empty())
-      replace("@d", plan_[*scaled].params.numbers[0].text);
-    if (const auto scores = plan_.find("scores")) replace("@m", std::to_string(plan_[*scores].shape.cols));
+    if (const Node* scaled = beside(step, "scaled"); scaled != nullptr && !scaled->params.numbers.empty())
+      replace("@d", scaled->params.numbers[0].text);
+    if (const Node* scores = beside(step, "scores")) replace("@m", std::to_string(scores->shape.cols));
     return out;
   }
 

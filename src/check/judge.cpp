@@ -147,24 +147,37 @@ class Judge {
     return !above || !below || (*above >= 0 && *below <= 0);
   }
 
+  // The step itself, or those behind it when the scaled scores were not handed in: one a head.
+  std::vector<NodeId> steps_scaled_by(NodeId step) const {
+    std::vector<NodeId> scaled;
+    for (NodeId id = 0; id <= step; ++id) {
+      const Node& node = sheet_.plan()[id];
+      const bool is_scaled = node.name() == "scaled" && node.op->name == std::string_view("scale");
+      if (is_scaled && (id == step || sheet_.answer(id) == nullptr)) scaled.push_back(id);
+    }
+    return scaled;
+  }
+
   // "One rounding of √d_k explains all cells."
   void try_rounded_roots(JudgedStep& step) {
-    const auto scaled = sheet_.plan().find("scaled");
-    if (!scaled || *scaled > step.node) return;
-    const Node& node = sheet_.plan()[*scaled];
-    if (node.op->name != std::string_view("scale")) return;
-    // The step itself, or one behind it when the scaled scores were not handed in.
-    if (*scaled != step.node && sheet_.answer(*scaled) != nullptr) return;
+    const std::vector<NodeId> scaled = steps_scaled_by(step.node);
+    if (scaled.empty()) return;
     for (int decimals = kMostRootDecimals; decimals >= 1; --decimals) {
-      const std::string root = root_text(node.params.numbers[0], decimals);
+      const std::string root = root_text(sheet_.plan()[scaled.front()].params.numbers[0], decimals);
       if (root.find_first_of("123456789") == std::string::npos) continue;  // a root of less than 0.05
       const Interval divisor = enclose_decimal(root);
       const auto image = [&](Chain chain) {
-        IntervalMatrix scores = sheet_.value(node.inputs[0], chain);
-        for (Index i = 0; i < scores.rows(); ++i) {
-          for (Index j = 0; j < scores.cols(); ++j) scores(i, j) = scores(i, j) / divisor;
+        Sheet::Changes changes;
+        for (const NodeId node : scaled) {
+          const NodeId before = sheet_.plan()[node].inputs[0];
+          IntervalMatrix scores =
+              changes.empty() ? sheet_.value(before, chain) : sheet_.image(before, chain, changes);
+          for (Index i = 0; i < scores.rows(); ++i) {
+            for (Index j = 0; j < scores.cols(); ++j) scores(i, j) = scores(i, j) / divisor;
+          }
+          changes.emplace(node, std::move(scores));
         }
-        return sheet_.image(step.node, chain, {{*scaled, scores}});
+        return sheet_.image(step.node, chain, changes);
       };
       const IntervalMatrix theirs = image(Chain::theirs);
       if (!explains_all(step.node, theirs)) continue;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "check/spoil_parts.h"
 #include "ops/kernels.h"
 #include "run/apply.h"
 
@@ -33,32 +34,12 @@ const IntervalMatrix* Spoil::value(std::string_view id) const {
 namespace spoil {
 namespace {
 
-using M = MatrixOf<Interval>;
-
 // ---- Parts ---------------------------------------------------------------------------------
-
-M product(const M& a, const M& b) {
-  return a.cols() == b.rows() ? kernels::project<Interval>(a, b) : M(0, 0);
-}
-M dots(const M& a, const M& b) { return a.cols() == b.cols() ? kernels::dot_rows<Interval>(a, b) : M(0, 0); }
-
-template <class F>
-M each(const M& a, F f) {
-  M result(a.rows(), a.cols());
-  for (Index i = 0; i < a.rows(); ++i) {
-    for (Index j = 0; j < a.cols(); ++j) result(i, j) = f(i, j, a(i, j));
-  }
-  return result;
-}
 
 template <class F>
 M both(const M& a, const M& b, F f) {
   if (a.rows() != b.rows() || a.cols() != b.cols()) return M(0, 0);
   return each(a, [&](Index i, Index j, const Interval& x) { return Interval(f(x, b(i, j))); });
-}
-
-M times(const M& a, const Interval& c) {
-  return each(a, [&](Index, Index, const Interval& x) { return is_minus_infinity(x) ? x : Interval(x * c); });
 }
 
 M transposed(const M& a) { return a.transpose(); }
@@ -102,12 +83,12 @@ Mask triangle(Index rows, Index cols, long align) {
 }
 
 Interval root(const Interval& x) { return sqrt(x); }
-Interval whole(Index n) { return Interval(static_cast<double>(n)); }
 
 // ---- What the problem says ---------------------------------------------------------------------
 
-const Node* node_named(const Spoil& s, std::string_view id) {
-  const auto found = s.sheet.plan().find(id);
+// Of the same head, pass or tile, before or after this step.
+const Node* node_named(const Spoil& s, std::string_view name) {
+  const auto found = s.sheet.plan().find_beside(s.at(), name);
   return found ? &s.sheet.plan()[*found] : nullptr;
 }
 
@@ -125,10 +106,13 @@ const M* entering(const Spoil& s) {
   return nullptr;
 }
 
-// Null where the problem has no mask.
+// Null where the problem has no mask.  Tiles have no weights.
 const Mask* mask_of(const Spoil& s) {
-  const Node* weights = node_named(s, "weights");
-  return weights != nullptr && weights->params.allowed ? weights->params.allowed.get() : nullptr;
+  for (const char* name : {"weights", "masked"}) {
+    const Node* node = node_named(s, name);
+    if (node != nullptr && node->params.allowed) return node->params.allowed.get();
+  }
+  return nullptr;
 }
 Mask open_keys(const Spoil& s, const M& like) {
   const Mask* mask = mask_of(s);
@@ -163,16 +147,21 @@ std::optional<M> unmasked(const Spoil& s) {
   return std::nullopt;
 }
 
-// Other scores with the mask and bias that the problem has.
+// Whether this step is weights · V; the output of tiles, or of all passes together, is another step.
+bool is_read(const Spoil& s) {
+  return s.at().inputs.size() == 2 && s.sheet.plan()[s.at().inputs[0]].name() == "weights";
+}
+
+}  // namespace
+
+M times(const M& a, const Interval& c) {
+  return each(a, [&](Index, Index, const Interval& x) { return is_minus_infinity(x) ? x : Interval(x * c); });
+}
+
 M weights_after_mask(const Spoil& s, const M& scores) {
   const M sum = with_bias(s, scores);
   return weights_from(s, hidden(sum, open_keys(s, sum)));
 }
-
-// A step as it should be, given what stands before it on the sheet.
-M right_here(const Spoil& s) { return s.sheet.image(s.node, Chain::theirs); }
-
-}  // namespace
 
 // ---- Projections -----------------------------------------------------------------------------
 
@@ -254,10 +243,19 @@ Results by_root_of_keys(const Spoil& s) {
   const IntervalMatrix* scores = s.value("scores");
   return scores != nullptr ? scores_times(s, Interval(1 / root(whole(scores->cols())))) : Results{};
 }
+// The width of X, or of the queries of all heads together.
 Results by_root_of_model(const Spoil& s) {
-  const IntervalMatrix* x = s.value("X");
-  if (x == nullptr || !d_k(s) || certainly_equals(*d_k(s), whole(x->cols()))) return {};
-  return scores_times(s, Interval(1 / root(whole(x->cols()))));
+  std::vector<Index> widths;
+  if (const IntervalMatrix* x = s.value("X")) widths.push_back(x->cols());
+  if (const auto q = s.node_named("Q"); q && is_head(s.sheet.plan()[*q]))
+    widths.push_back(s.sheet.value(s.sheet.plan()[*q].inputs[0], Chain::theirs).cols());
+  Results results;
+  for (const Index width : widths) {
+    if (!d_k(s) || certainly_equals(*d_k(s), whole(width))) continue;
+    for (IntervalMatrix& result : scores_times(s, Interval(1 / root(whole(width)))))
+      results.push_back(std::move(result));
+  }
+  return results;
 }
 Results scale_after_softmax(const Spoil& s) {
   const IntervalMatrix* scores = s.value("scores");
@@ -621,7 +619,8 @@ Results overflow(const Spoil& s) {
 Results sink_not_shifted(const Spoil& s) {
   const M* scores = entering(s);
   const Node* weights = node_named(s, "weights");
-  if (scores == nullptr || !weights->brief || weights->brief->params.numbers.empty()) return {};
+  if (scores == nullptr || weights == nullptr || !weights->brief || weights->brief->params.numbers.empty())
+    return {};
   const Number& sink = weights->brief->params.numbers[0];
   const Params visible{.allowed = weights->params.allowed};
   Results results;
@@ -675,7 +674,7 @@ bool reads_weights(const Spoil& s) {
 }  // namespace
 
 Results of_something_else(const Spoil& s) {
-  if (!reads_weights(s)) return {};
+  if (!is_read(s) || !reads_weights(s)) return {};
   const M& weights = s.input(0);
   Results results;
   for (const char* id : {"K", "Q", "X", "X_kv"}) {
@@ -685,27 +684,27 @@ Results of_something_else(const Spoil& s) {
   return results;
 }
 Results weights_transposed(const Spoil& s) {
-  if (!reads_weights(s)) return {};
+  if (!is_read(s) || !reads_weights(s)) return {};
   const M& weights = s.input(0);
   if (weights.rows() != weights.cols()) return {};
   return {product(transposed(weights), s.input(1))};
 }
 Results softmax_outside(const Spoil& s) {
   const M* scores = entering(s);
-  if (scores == nullptr) return {};
+  if (scores == nullptr || !is_read(s)) return {};
   const M finite =
       each(*scores, [](Index, Index, const Interval& x) { return is_minus_infinity(x) ? Interval(0) : x; });
   return {softmax(product(finite, s.input(1)))};
 }
 Results plain_mean(const Spoil& s) {
-  if (!reads_weights(s)) return {};
+  if (!is_read(s) || !reads_weights(s)) return {};
   const M& weights = s.input(0);
   const Interval share = 1 / whole(weights.cols());
   return {product(each(weights, [&](Index, Index, const Interval&) { return share; }), s.input(1))};
 }
 Results scores_times_v(const Spoil& s) {
   const M* scores = entering(s);
-  if (scores == nullptr || mask_of(s) != nullptr) return {};
+  if (scores == nullptr || mask_of(s) != nullptr || !is_read(s)) return {};
   return {product(*scores, s.input(1))};
 }
 
@@ -759,10 +758,10 @@ Results copied_row(const Spoil& s) {
 Results outside_the_values(const Spoil& s) {
   if (s.at().op->name != std::string_view("weighted_sum")) return {};
   const Mask* mask = mask_of(s);
-  const Node* weights = node_named(s, "weights");
-  if (is_given(*weights)) return {};  // any numbers may
+  const Node& weights = s.sheet.plan()[s.at().inputs[0]];
+  if (!weights.brief) return {};  // given: any numbers may
   const bool may_sum_to_less =
-      (mask != nullptr && has_empty_row(*mask)) || !weights->brief->params.numbers.empty();
+      (mask != nullptr && has_empty_row(*mask)) || !weights.brief->params.numbers.empty();
   const M& v = s.input(1);
   const Given& given = *s.written();
   IntervalMatrix result(given.rows, given.cols);

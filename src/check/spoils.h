@@ -94,6 +94,26 @@ Results plain_mean(const Spoil& s);
 Results scores_times_v(const Spoil& s);
 Results without_denominator(const Spoil& s);
 
+// Heads.
+Results split_flat(const Spoil& s);
+Results joined_flat(const Spoil& s);
+Results one_wide_head(const Spoil& s);
+Results mean_of_heads(const Spoil& s);
+Results groups_tiled(const Spoil& s);
+
+// Positions.
+Results other_pairing(const Spoil& s);
+Results position_off_by_one(const Spoil& s);
+Results other_frequencies(const Spoil& s);
+Results turned_back_or_not(const Spoil& s);
+Results other_slope(const Spoil& s);
+
+// Tiles.
+Results sum_not_rescaled(const Spoil& s);
+Results accumulator_not_rescaled(const Spoil& s);
+Results division_left_out(const Spoil& s);
+Results empty_tile(const Spoil& s);
+
 // Slips that know nothing of attention.
 Results rows_and_columns_swapped(const Spoil& s);
 Results all_signs(const Spoil& s);

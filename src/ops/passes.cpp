@@ -229,7 +229,8 @@ const Op running_read{
           return e;
         },
     .is_algebraic = false,
-    .reads = {Reads::row, Reads::row, Reads::row, Reads::column},
+    // All of the values, not one column: the accumulator comes with the whole row.
+    .reads = {Reads::row, Reads::row, Reads::row, Reads::all},
     .terms = [](std::span<const Shape> in) -> Index { return in[2].cols + 1; },
 };
 
