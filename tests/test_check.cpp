@@ -618,7 +618,7 @@ TEST_CASE(
   for (const Mistake& mistake : mistakes()) {
     if (!made.contains(mistake.id)) others += std::string(mistake.id) + " ";
   }
-  CHECK(others == "M51 M58 M61 M59 M60 M53 M56 M70 M62 M29 M54 M41 M66 M63 M64 M65 M52 ");
+  CHECK(others == "M51 M58 M59 M61 M60 M53 M56 M70 M62 M29 M54 M41 M66 M64 M63 M65 M52 ");
 }
 
 // ---- Right sheets -------------------------------------------------------------------------------
