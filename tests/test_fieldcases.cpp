@@ -36,6 +36,17 @@ const std::vector<Part> kScores{{"scores", "/inputs/scores"}};
 const std::vector<Part> kScoresAndV{{"scores", "/inputs/scores"}, {"V", "/inputs/V"}};
 const std::vector<Part> kQKV{{"Q", "/inputs/Q"}, {"K", "/inputs/K"}, {"V", "/inputs/V"}};
 
+const std::vector<Part> kHeads{
+    {"X", "/inputs/X"}, {"W_Q", "/inputs/Wq"}, {"W_K", "/inputs/Wk"}, {"W_V", "/inputs/Wv"}};
+const std::vector<Part> kStoredHeads{{"X", "/inputs/X"},
+                                     {"W_Q", "/inputs/Wq_stored"},
+                                     {"W_K", "/inputs/Wk_stored"},
+                                     {"W_V", "1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1"}};
+const std::vector<Part> kOneScore{{"Q", "/inputs/q"}, {"K", "/inputs/k"}, {"V", "1"}};
+constexpr const char* kPlaced = "rope = interleaved\npositions = 3\nkv_positions = 1";
+const std::vector<Part> kTiledScores{{"Q", "1"}, {"K", "^/inputs/scores"}, {"V", "/inputs/V"}};
+constexpr const char* kTwoTiles = "scale = none\ntile = 1x2";
+
 const std::vector<FieldCase> kCases{
     // Projections
     {"A06",
@@ -171,25 +182,74 @@ const std::vector<FieldCase> kCases{
      {{"scores", "0 0"}, {"V", "/inputs/V"}},
      {{"output", "/wrong/one_draw_key_2_dropped"}},
      "output M47"},
-};
 
-// Not checked yet, and why.
-struct Waiting {
-  const char* id;
-  const char* needs;
-};
-const std::vector<Waiting> kWaiting{
-    {"B11", "heads"},
-    {"B13", "heads"},
-    {"B21", "heads"},
-    {"B22", "heads"},
-    {"B43", "grouped heads"},
-    {"B66", "heads"},
-    {"B38", "online softmax"},
-    {"B41", "online softmax"},
-    {"B46", "rotary positions"},
-    {"B48", "rotary positions"},
-    {"B50", "a slope for each head"},
+    // Heads
+    {"B11",
+     "heads = 2",
+     kHeads,
+     {{"h1.weights", "/wrong/heads/0"}, {"h2.weights", "/wrong/heads/1"}},
+     "h1.weights M10"},
+    {"B11", "heads = 2", kHeads, {{"concat", "/wrong/output"}}, "concat M10"},
+    {"B11", "heads = 2", kHeads, {{"h2.weights", "/right/heads/1"}, {"concat", "/right/output"}}, "right"},
+    {"B13", "heads = 2", kHeads, {{"concat", "/wrong/output"}}, "concat M12"},
+    {"B21",
+     "heads = 2",
+     kHeads,
+     {{"h1.weights", "/right/head1"}, {"h2.weights", "/right/mean"}},
+     "h2.weights M54"},
+    {"B21", "heads = 2", kHeads, {{"h1.weights", "/wrong/one_head_of_width_4"}}, "h1.weights M53"},
+    {"B22", "heads = 2", kHeads, {{"h1.Q", "/wrong/Q_head1"}, {"h2.Q", "/wrong/Q_head2"}}, "h1.Q M51"},
+    {"B22", "heads = 2", kHeads, {{"h1.weights", "/wrong/head1_weights"}}, "h1.weights M51"},
+    {"B43",
+     "heads = 4\nkv_heads = 2",
+     {{"Q", "1 0 1 0 1 0 1 0"}, {"K", "1 0 0 1\n0 1 1 0"}, {"V", "1 3\n2 4"}},
+     {{"concat", "/wrong/outputs"}},
+     "concat M56"},
+    // Three mistakes at once have no name.
+    {"B66",
+     "heads = 2\nlayout = linear",
+     kStoredHeads,
+     {{"h1.weights", "/wrong/weights"}},
+     "h1.weights none"},
+    {"B66",
+     "heads = 2\nlayout = linear",
+     kStoredHeads,
+     {{"h1.weights", "/right/mean_weights"}},
+     "h1.weights M54"},
+
+    // Positions
+    {"B46",
+     kPlaced,
+     kOneScore,
+     {{"Q.rotated", "/right/interleaved/q"}, {"K.rotated", "/right/half_split/k"}},
+     "K.rotated M58"},
+    {"B46", kPlaced, kOneScore, {{"scores", "/wrong/q_interleaved_k_half"}}, "scores M58"},
+    {"B48", kPlaced, kOneScore, {{"scores", "/wrong/both_shifted_by_1"}}, "right"},
+    {"B48", kPlaced, kOneScore, {{"scores", "/wrong/only_query_shifted"}}, "scores M59"},
+    // At position 0 nothing turns.
+    {"B48", kPlaced, kOneScore, {{"scores", "/wrong/decode_position_0"}}, "scores M61"},
+    {"B50",
+     "heads = 8\nalibi = on",
+     {{"Q", "1 1 1 1 1 1 1 1\n0 0 0 0 0 0 0 0"},
+      {"K", "1 1 1 1 1 1 1 1\n0 0 0 0 0 0 0 0"},
+      {"V", "1 1 1 1 1 1 1 1\n0 0 0 0 0 0 0 0"}},
+     {{"h1.bias", "0 -1\n-1 0"}, {"h2.bias", "0 -0.5\n-0.5 0"}},
+     "h1.bias M62"},
+
+    // Tiles
+    {"B38",
+     "scale = none\ntile = 1x2",
+     {{"Q", "1"}, {"K", "^/inputs/scores"}, {"V", "/inputs/V"}},
+     {{"output", "/wrong/output"}},
+     "output none"},
+    {"B41", kTwoTiles, kTiledScores, {{"b2.sum", "/wrong/l_without_correction"}}, "b2.sum M63"},
+    {"B41", kTwoTiles, kTiledScores, {{"output", "/wrong/output_without_correction"}}, "output M63"},
+    {"B41", kTwoTiles, kTiledScores, {{"output", "/wrong/output_if_only_l_is_rescaled"}}, "output M64"},
+    {"B41",
+     kTwoTiles,
+     kTiledScores,
+     {{"b2.max", "/right/m"}, {"b2.sum", "/right/l"}, {"output", "/right/output"}},
+     "right"},
 };
 
 Json file_of(const std::string& id) {
@@ -300,15 +360,6 @@ TEST_CASE("a printed weight is marked by its own digits") {
   CHECK(verdicts ==
         "right, right, right, right, weights M08, weights M08, cut off, weights M08, weights M08, weights "
         "M08, ");
-}
-
-TEST_CASE("cases of what this version does not calculate wait, each with its reason") {
-  std::string list;
-  for (const Waiting& waiting : kWaiting) {
-    CHECK(file_of(waiting.id).at("id") == waiting.id);
-    list += fmt::format("  {} needs {}\n", waiting.id, waiting.needs);
-  }
-  MESSAGE("skipped:\n" << list);
 }
 
 }  // namespace

@@ -18,7 +18,6 @@ struct Mistake {
   Text sentence;                          // what was done; @d is d_k, @m the number of keys
   Text remedy;                            // what to do
   spoil::Results (*results)(const Spoil&);
-  bool is_habit = false;  // who makes it makes it in all its steps
 
   bool is_slip() const { return nodes.front().empty(); }
 };

@@ -31,7 +31,7 @@ namespace spoil {
 
 using Results = std::vector<IntervalMatrix>;
 
-// Projections; where such a mistake is a habit, the same place in the list is the same habit.
+// Projections.
 Results other_layout(const Spoil& s);
 Results bias_forgotten_or_twice(const Spoil& s);
 Results projection_left_out(const Spoil& s);

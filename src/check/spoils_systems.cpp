@@ -59,7 +59,8 @@ Results split_flat(const Spoil& s) {
   if (!is_head(s.at()) || s.at().is_symbolic()) return {};
   const M& wide = s.input(0);
   const Index width = s.at().shape.cols;
-  const Index head = static_cast<Index>(s.at().params.numbers[0].value) / width;
+  const Index first_column = static_cast<Index>(s.at().params.numbers[0].value) - 1;
+  const Index head = first_column / width;
   return {kernels::cut_flat<Interval>(wide, head, wide.cols() / width)};
 }
 
@@ -264,8 +265,20 @@ Results not_rescaled(const Spoil& s, std::string_view op, M (*on_top)(const Spoi
 
 }  // namespace
 
-Results sum_not_rescaled(const Spoil& s) { return not_rescaled(s, "running_sum", sum_on_top); }
 Results accumulator_not_rescaled(const Spoil& s) { return not_rescaled(s, "running_read", read_on_top); }
+
+Results sum_not_rescaled(const Spoil& s) {
+  const auto sum = plan_of(s).find_beside(s.at(), "sum");
+  const bool is_accumulator = s.at().name() == "acc" && sum && s.sheet.answer(*sum) == nullptr;
+  // Who leaves it out for the sum may leave it out for the accumulator too: in every other place.
+  Results results;
+  for (const IntervalMatrix& result :
+       is_accumulator ? accumulator_not_rescaled(s) : not_rescaled(s, "running_sum", sum_on_top)) {
+    results.push_back(result);
+    results.push_back(is_accumulator ? IntervalMatrix(M(0, 0)) : result);
+  }
+  return results;
+}
 
 Results division_left_out(const Spoil& s) { return is_op(s, "finish") ? Results{s.input(0)} : Results{}; }
 
