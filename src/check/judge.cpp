@@ -1,6 +1,7 @@
 #include "check/judge.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/decimal.h"
 #include "base/suggest.h"
@@ -267,9 +268,13 @@ class Judge {
     while (step.cells(first / given.cols, first % given.cols) != Verdict::wrong) ++first;
     point_at(step, {step.node, first / given.cols, first % given.cols});
     step.mistakes = mistakes_behind(sheet_, step.node, step.cells);
-    step.is_trivial = std::all_of(given.cells.begin(), given.cells.end(),
-                                  [&](const Number& n) { return n.value == given.cells.front().value; }) &&
-                      given.cells.size() > 1;
+    const double first_value = given.cells.front().value;
+    step.is_trivial =
+        std::all_of(given.cells.begin(), given.cells.end(),
+                    [&](const Number& n) {
+                      return n.value == first_value || (std::isnan(n.value) && std::isnan(first_value));
+                    }) &&
+        given.cells.size() > 1;
   }
 
   // A step earns its point when it is filled in and nothing in it is wrong; carried steps count,

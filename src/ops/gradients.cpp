@@ -121,7 +121,7 @@ constexpr Op rotation_back(const char* name) {
       .formula = "rotate(#1; -#2)",
       .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) {
         const MatrixOf<T> backwards = -in[1].get();
-        return kernels::rotate<T>(in[0], backwards, is_interleaved);
+        return kernels::rotate<T>(in[0], backwards, is_interleaved, in[0].get().cols());
       }>(),
       .shape = same_shape,
       .cell =
