@@ -542,7 +542,9 @@ def main():
         for turn in range(RANDOM_OUTPUTS):
             rng = np.random.default_rng([SEED, 1000, turn])
             problem = qkv(rng, n=int(rng.integers(1, 9)), m=int(rng.integers(1, 9)), d_v=2)
-            output = rng.normal(size=(len(problem.Q), 2))
+            if turn % 3 == 0:
+                problem = of_heads(rng, "heads = 4\nkv_heads = 2\nrope = half\nmask = causal", heads=4, d=4)
+            output = rng.normal(size=(len(problem.Q), 8 if turn % 3 == 0 else 2))
             form = FORMS[turn % len(FORMS)]
             found, seconds = ask(folder, problem, write(folder, form, {"output": output}))
             slowest = max(slowest, seconds)
