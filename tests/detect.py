@@ -363,6 +363,95 @@ def three_changes(rng):
     return p, w, w @ v, {"scale": "1/d_k", "mask": "causal", "roles": "Q and K exchanged"}
 
 
+# ---- Several heads and rotary positions ----------------------------------------------------------
+
+
+def of_heads(rng, settings="heads = 2", heads=2, kv_heads=2, d=3, n=None):
+    n = n or int(rng.integers(3, 9))
+    return Problem(rng, settings, Q=(n, heads * d), K=(n, kv_heads * d), V=(n, kv_heads * 2))
+
+
+def split(x, heads):
+    """[heads, n, d], as view and transpose give it."""
+    n, width = x.shape
+    return x.reshape(n, heads, width // heads).transpose(1, 0, 2)
+
+
+def join(heads):
+    count, n, d = heads.shape
+    return heads.transpose(1, 0, 2).reshape(n, count * d)
+
+
+def attend(q, k, v, divisor=None):
+    """Each head by itself: its weights and its output."""
+    divisor = divisor or math.sqrt(q.shape[-1])
+    w = [softmax(a @ b.T / divisor) for a, b in zip(q, k)]
+    return w, np.stack([a @ b for a, b in zip(w, v)])
+
+
+@case
+def heads_as_the_problem_says(rng):
+    p = of_heads(rng)
+    w, output = attend(split(p.Q, 2), split(p.K, 2), split(p.V, 2))
+    return p, {"h2.weights": w[1]}, {"concat": join(output)}, {}
+
+
+@case
+def heads_split_without_transpose(rng):
+    p = of_heads(rng)
+    w, output = attend(*(x.reshape(2, len(x), -1) for x in (p.Q, p.K, p.V)))
+    return p, {"h1.weights": w[0]}, {"concat": join(output)}, {"split": "without transpose"}
+
+
+@case
+def heads_joined_without_transpose(rng):
+    p = of_heads(rng)
+    _, output = attend(split(p.Q, 2), split(p.K, 2), split(p.V, 2))
+    return p, None, {"concat": output.reshape(len(p.Q), -1)}, {"join": "without transpose"}
+
+
+@case
+def heads_scaled_by_the_whole_width(rng):
+    p = of_heads(rng)
+    w, output = attend(split(p.Q, 2), split(p.K, 2), split(p.V, 2), math.sqrt(6))
+    return p, {"h1.weights": w[0]}, {"concat": join(output)}, {"scale": "1/sqrt(d_model)"}
+
+
+@case
+def groups_tiled(rng):
+    p = of_heads(rng, "heads = 4\nkv_heads = 2", heads=4)
+    k, v = (np.tile(split(x, 2), (2, 1, 1)) for x in (p.K, p.V))
+    w, output = attend(split(p.Q, 4), k, v)
+    return p, {"h2.weights": w[1]}, {"concat": join(output)}, {"groups": "tiled"}
+
+
+def rotated(x, positions, interleaved, base=10000.0):
+    """Pairs as complex numbers."""
+    d = x.shape[-1]
+    turn = np.exp(1j * np.outer(positions, base ** (-np.arange(0, d, 2) / d)))
+    first, second = (x[:, 0::2], x[:, 1::2]) if interleaved else (x[:, :d // 2], x[:, d // 2:])
+    z = (first + 1j * second) * turn
+    if not interleaved:
+        return np.hstack([z.real, z.imag])
+    return np.stack([z.real, z.imag], axis=-1).reshape(x.shape)
+
+
+@case
+def rotary_pairing(rng):
+    p = qkv(rng, "rope = half", d_k=4)
+    t = np.arange(len(p.Q))
+    w = softmax(rotated(p.Q, t, True) @ rotated(p.K, t, True).T / 2)
+    return p, w, w @ p.V, {"rope": "interleaved"}
+
+
+@case
+def query_one_position_late(rng):
+    p = qkv(rng, "rope = interleaved", d_k=4)
+    t = np.arange(len(p.Q))
+    w = softmax(rotated(p.Q, t + 1, True) @ rotated(p.K, t, True).T / 2)
+    return p, w, w @ p.V, {"query position": "one late"}
+
+
 def in_format(digits, name):
     def in_this_format(rng):
         p = qkv(rng, n=6)
@@ -421,6 +510,11 @@ def ask(folder, problem, path):
     return found, seconds
 
 
+def named(name, matrix):
+    """Heads have names of their own."""
+    return matrix if isinstance(matrix, dict) else {name: matrix}
+
+
 def main():
     failures = asked = ties = 0
     slowest = 0.0
@@ -431,9 +525,11 @@ def main():
                 rng = np.random.default_rng([SEED, number, turn])
                 problem, weights, output, expected = convention(rng)
                 form = forms[(number + turn) % len(forms)]
-                matrices = [{"output": output}]
+                output = named("output", output)
+                matrices = [output]
                 if weights is not None:
-                    matrices += [{"weights": weights}, {"weights": weights, "output": output}]
+                    weights = named("weights", weights)
+                    matrices += [weights, weights | output]
                 for given in matrices:
                     found, seconds = ask(folder, problem, write(folder, form, given))
                     asked += 1
@@ -447,7 +543,9 @@ def main():
         for turn in range(RANDOM_OUTPUTS):
             rng = np.random.default_rng([SEED, 1000, turn])
             problem = qkv(rng, n=int(rng.integers(1, 9)), m=int(rng.integers(1, 9)), d_v=2)
-            output = rng.normal(size=(len(problem.Q), 2))
+            if turn % 3 == 0:
+                problem = of_heads(rng, "heads = 4\nkv_heads = 2\nrope = half\nmask = causal", heads=4, d=4)
+            output = rng.normal(size=(len(problem.Q), 8 if turn % 3 == 0 else 2))
             form = FORMS[turn % len(FORMS)]
             found, seconds = ask(folder, problem, write(folder, form, {"output": output}))
             slowest = max(slowest, seconds)

@@ -37,14 +37,19 @@ Scaling scaling_of(const Problem& problem) {
   return {};
 }
 
-// The width of a query; nullopt where a table of scores hides it.
-std::optional<Index> width_of_query(const Problem& problem) {
-  if (problem.scale.kind == ScaleKind::root) return std::lround(problem.scale.d_k.value);
+// The width of the queries of all heads; nullopt where a table of scores hides it.
+std::optional<Index> width_of_queries(const Problem& problem) {
   if (problem.has("Q")) return problem["Q"].cols;
   if (const auto same = problem.same_as.find("Q"); same != problem.same_as.end() && problem.has(same->second))
     return problem[same->second].cols;
   if (!problem.has("W_Q")) return std::nullopt;
   return problem.layout == Layout::linear ? problem["W_Q"].rows : problem["W_Q"].cols;
+}
+
+std::optional<Index> width_of_query(const Problem& problem) {
+  if (problem.scale.kind == ScaleKind::root) return std::lround(problem.scale.d_k.value);
+  const auto all = width_of_queries(problem);
+  return all ? std::optional(*all / problem.heads) : std::nullopt;
 }
 
 Dimension scales(const Problem& problem) {
@@ -67,7 +72,11 @@ Dimension scales(const Problem& problem) {
   }
   const auto keys = static_cast<long>(problem.kv_tokens.size());
   add("1/sqrt(keys)", {Scaling::Kind::by_root, whole_number(keys)});
-  if (problem.has("X")) add("1/sqrt(d_model)", {Scaling::Kind::by_root, whole_number(problem["X"].cols)});
+  const auto all_heads = problem.heads > 1 ? width_of_queries(problem) : std::nullopt;
+  if (problem.has("X") || all_heads) {
+    const Index d_model = problem.has("X") ? problem["X"].cols : *all_heads;
+    add("1/sqrt(d_model)", {Scaling::Kind::by_root, whole_number(d_model)});
+  }
   return dimension;
 }
 
@@ -147,9 +156,43 @@ Dimension caps(const Problem& problem) {
                                                                        }}}};
 }
 
+Dimension splits(const Problem& problem) {
+  if (problem.heads == 1) return {"split", {}};
+  return {"split", {{"without transpose", [](Choice& c) { c.is_split_flat = true; }}}};
+}
+
+Dimension joins(const Problem& problem) {
+  if (problem.heads == 1) return {"join", {}};
+  return {"join", {{"without transpose", [](Choice& c) { c.is_joined_flat = true; }}}};
+}
+
+Dimension groups(const Problem& problem) {
+  if (problem.kv_heads == 1 || problem.kv_heads == problem.heads) return {"groups", {}};
+  return {"groups", {{"tiled", [](Choice& c) { c.are_groups_tiled = true; }}}};
+}
+
+Dimension pairings(const Problem& problem) {
+  if (problem.rope.pairs == Rope::Pairs::none) return {"rope", {}};
+  const bool is_half = problem.rope.pairs == Rope::Pairs::half;
+  return {"rope", {{is_half ? "interleaved" : "half", [](Choice& c) { c.is_other_pairing = true; }}}};
+}
+
+Dimension query_positions(const Problem& problem) {
+  if (problem.rope.pairs == Rope::Pairs::none) return {"query position", {}};
+  return {"query position", {{"one late", [](Choice& c) { c.query_shift = 1; }}}};
+}
+
+bool is_system(const Problem& problem) {
+  return problem.heads > 1 || problem.rope.pairs != Rope::Pairs::none;
+}
+
+// With so many dimensions nobody differs in more than three of them, and all would take too long.
+constexpr std::size_t kMostChangesOfSystem = 3;
+
 // A dimension is a row here, a field of Choice, and the place in check/detect.cpp where that field counts.
-constexpr std::array<Dimension (*)(const Problem&), 8> kDimensions{scales,  axes,  masks,       hidings,
-                                                                   layouts, roles, values_read, caps};
+constexpr std::array<Dimension (*)(const Problem&), 13> kDimensions{
+    scales, axes,   masks, hidings, layouts,  roles,          values_read,
+    caps,   splits, joins, groups,  pairings, query_positions};
 
 }  // namespace
 
@@ -161,6 +204,7 @@ std::vector<Combination> combinations(const Problem& problem) {
     const std::size_t before = all.size();
     for (const Alternative& alternative : dimension.alternatives) {
       for (std::size_t i = 0; i < before; ++i) {
+        if (is_system(problem) && all[i].changes.size() == kMostChangesOfSystem) continue;
         Combination changed = all[i];
         changed.changes.emplace_back(dimension.name, alternative.name);
         alternative.choose(changed.choice);

@@ -31,6 +31,13 @@ struct Choice {
   bool are_q_and_k_exchanged = false;
   std::string values = "V";
   Cap cap = Cap::before_mask;
+  // Of several heads: the flat list is cut, or joined, without the transpose; head i reads group i mod g.
+  bool is_split_flat = false;
+  bool is_joined_flat = false;
+  bool are_groups_tiled = false;
+  // Of rotary positions: neighbours in place of halves or the reverse; queries that stand one further on.
+  bool is_other_pairing = false;
+  long query_shift = 0;
 };
 
 // By dimension: {"scale", "none"}, {"axis", "columns"}; only what differs from the problem.
@@ -41,7 +48,8 @@ struct Combination {
   Choice choice;
 };
 
-// Every choice in every dimension with every other; those with fewest changes first.
+// Every choice in every dimension with every other, of systems (heads, rotary positions) no more than three
+// at a time; those with fewest changes first.
 std::vector<Combination> combinations(const Problem& problem);
 
 }  // namespace qkv

@@ -24,6 +24,7 @@
 #include "base/rounded.h"
 #include "check/conventions.h"
 #include "ops/kernels.h"
+#include "ops/position_kernels.h"
 
 namespace qkv {
 namespace {
@@ -38,8 +39,10 @@ class Calculation {
 
   explicit Calculation(const Problem& problem) : problem_(problem) {}
 
-  std::optional<M> weights(const Choice& choice) {
-    const auto& products = scores(choice);
+  Index heads() const { return problem_.heads; }
+
+  std::optional<M> weights(const Choice& choice, Index head) {
+    const auto& products = scores(choice, head);
     if (!products || products->rows() != choice.open->rows() || products->cols() != choice.open->cols())
       return std::nullopt;
     if (choice.hiding != Hiding::minus_infinity && choice.open->all()) return std::nullopt;
@@ -47,13 +50,13 @@ class Calculation {
     if (problem_.softcap && choice.cap == Cap::before_mask) s = kernels::soft_cap(s, *problem_.softcap);
     if (const auto bias = given("bias")) s += *bias;
     if (!problem_.slopes.empty())
-      s += kernels::distance_bias<T>({s.rows(), s.cols()}, problem_.slopes[0], problem_.align);
+      s += kernels::distance_bias<T>({s.rows(), s.cols()}, slope_of(head), problem_.align);
     const Params open{.allowed = choice.open};
     if (choice.hiding == Hiding::minus_infinity) s = kernels::add_all<T>({s}, open);
     if (choice.hiding == Hiding::zero_score) s = zero_where_hidden(std::move(s), *choice.open);
     if (problem_.softcap && choice.cap == Cap::after_mask) s = capped_with_mask(std::move(s));
     if (problem_.temperature) s = kernels::divide(s, *problem_.temperature);
-    M weights = softmax(s, choice.axis);
+    M weights = softmax(s, choice.axis, head);
     if (choice.hiding == Hiding::zero_weight || choice.hiding == Hiding::zero_weight_renormalised)
       weights = zero_where_hidden(std::move(weights), *choice.open);
     if (choice.hiding == Hiding::zero_weight_renormalised)
@@ -61,12 +64,20 @@ class Calculation {
     return weights;
   }
 
-  // What the weights read, [m, d_v].
-  const std::optional<M>& values(const Choice& choice) {
-    return remembered(choice.values, choice.is_other_layout, [&] {
-      return choice.values == "X" ? given(name_of_keys_source())
-                                  : role(choice.values, choice.is_other_layout);
-    });
+  // What the weights of a head read, [m, d_v].
+  const std::optional<M>& values(const Choice& choice, Index head) {
+    return remembered({choice.values, choice.is_other_layout, choice.is_split_flat, group(choice, head)},
+                      [&] {
+                        return part(choice.values == "X" ? given(name_of_keys_source())
+                                                         : role(choice.values, choice.is_other_layout),
+                                    choice, group(choice, head), problem_.kv_heads);
+                      });
+  }
+
+  // The outputs of all heads, [n, heads · d_v].
+  M joined(const std::vector<M>& outputs, const Choice& choice) const {
+    const InputsOf<M> parts(outputs.begin(), outputs.end());
+    return choice.is_joined_flat ? kernels::join_flat<T>(parts, 1) : kernels::join_columns<T>(parts);
   }
 
   // output [k, d_v] → Y, [k, d_model]
@@ -75,9 +86,20 @@ class Calculation {
   }
 
  private:
+  // What a matrix depends on.
+  struct Key {
+    std::string name;
+    bool is_other_layout = false;
+    bool is_split_flat = false;
+    Index head = 0;
+    bool are_groups_tiled = false;
+    bool is_other_pairing = false;
+    long query_shift = 0;
+    auto operator<=>(const Key&) const = default;
+  };
+
   template <class F>
-  const std::optional<M>& remembered(const std::string& name, bool flag, F compute) {
-    const auto key = std::pair{name, flag};
+  const std::optional<M>& remembered(const Key& key, F compute) {
     const auto found = made_.find(key);
     return found != made_.end() ? found->second : made_.emplace(key, compute()).first->second;
   }
@@ -121,16 +143,49 @@ class Calculation {
     return x ? projected(*x, "W_" + name, "b_" + name, is_other_layout) : std::nullopt;
   }
 
-  const std::optional<M>& scores(const Choice& choice) {
+  Index group(const Choice& choice, Index head) const {
+    return choice.are_groups_tiled ? head % problem_.kv_heads : head / (problem_.heads / problem_.kv_heads);
+  }
+
+  // Part `index` of `count` of a matrix of all heads.
+  std::optional<M> part(const std::optional<M>& wide, const Choice& choice, Index index, Index count) const {
+    if (!wide || wide->cols() % count != 0) return std::nullopt;
+    if (choice.is_split_flat) return kernels::cut_flat<T>(*wide, index, count);
+    const Index width = wide->cols() / count;
+    return M(wide->middleCols(index * width, width));
+  }
+
+  // Queries or keys where they stand, turned.
+  std::optional<M> placed(std::optional<M> x, const std::vector<long>& positions, long shift,
+                          const Choice& choice) const {
+    const Rope& rope = problem_.rope;
+    if (rope.pairs == Rope::Pairs::none || !x) return x;
+    if (x->rows() != static_cast<Index>(positions.size()) || x->cols() < rope.dims) return std::nullopt;
+    M column(x->rows(), 1);
+    for (Index t = 0; t < column.rows(); ++t)
+      column(t, 0) = T(static_cast<double>(positions[static_cast<std::size_t>(t)] + shift));
+    const bool is_interleaved = (rope.pairs == Rope::Pairs::interleaved) != choice.is_other_pairing;
+    return kernels::rotate<T>(*x, kernels::angles<T>(column, rope.base, rope.dims), is_interleaved,
+                              x->cols());
+  }
+
+  const std::optional<M>& scores(const Choice& choice, Index head) {
     const bool is_exchanged = choice.are_q_and_k_exchanged;
-    return remembered(is_exchanged ? "K·Qᵀ" : "Q·Kᵀ", choice.is_other_layout, [&]() -> std::optional<M> {
+    const Key key{is_exchanged ? "K·Qᵀ" : "Q·Kᵀ", choice.is_other_layout,  choice.is_split_flat, head,
+                  choice.are_groups_tiled,        choice.is_other_pairing, choice.query_shift};
+    return remembered(key, [&]() -> std::optional<M> {
       if (problem_.entry == Entry::scores) return given("scores");
-      const auto q = role(is_exchanged ? "K" : "Q", choice.is_other_layout);
-      const auto k = role(is_exchanged ? "Q" : "K", choice.is_other_layout);
+      const auto q = placed(part(role("Q", choice.is_other_layout), choice, head, problem_.heads),
+                            problem_.positions, choice.query_shift, choice);
+      const auto k =
+          placed(part(role("K", choice.is_other_layout), choice, group(choice, head), problem_.kv_heads),
+                 problem_.kv_positions, 0, choice);
       if (!q || !k || q->cols() != k->cols()) return std::nullopt;
-      return kernels::dot_rows(*q, *k);
+      return is_exchanged ? kernels::dot_rows(*k, *q) : kernels::dot_rows(*q, *k);
     });
   }
+
+  const Number& slope_of(Index head) const { return problem_.slopes[static_cast<std::size_t>(head)]; }
 
   static M scaled(const M& scores, const Scaling& scaling) {
     switch (scaling.kind) {
@@ -164,21 +219,22 @@ class Calculation {
     return masked;
   }
 
-  M softmax(const M& s, Axis axis) const {
+  M softmax(const M& s, Axis axis, Index head) const {
     switch (axis) {
       case Axis::rows:
-        return softmax_of_rows(s);
+        return softmax_of_rows(s, head);
       case Axis::columns:
-        return softmax_of_rows(s.transpose()).transpose();
+        return softmax_of_rows(s.transpose(), head).transpose();
       case Axis::all:
         break;
     }
     const M row = s.template reshaped<Eigen::RowMajor>(1, s.size());
-    return softmax_of_rows(row).template reshaped<Eigen::RowMajor>(s.rows(), s.cols());
+    return softmax_of_rows(row, head).template reshaped<Eigen::RowMajor>(s.rows(), s.cols());
   }
 
-  M softmax_of_rows(const M& s) const {
-    const Number* sink = problem_.sink_logits.empty() ? nullptr : &problem_.sink_logits[0];
+  M softmax_of_rows(const M& s, Index head) const {
+    const Number* sink =
+        problem_.sink_logits.empty() ? nullptr : &problem_.sink_logits[static_cast<std::size_t>(head)];
     Mask open(s.rows(), s.cols());
     for (Index k = 0; k < s.size(); ++k) open(k) = !is_minus_infinity(s(k));
     const Params visible{.allowed = std::make_shared<const Mask>(std::move(open)),
@@ -189,7 +245,7 @@ class Calculation {
   }
 
   const Problem& problem_;
-  std::map<std::pair<std::string, bool>, std::optional<M>> made_;
+  std::map<Key, std::optional<M>> made_;
 };
 
 // ---- Comparing -------------------------------------------------------------------------------------
@@ -277,35 +333,57 @@ template <class T>
 Reproduced reproduced(Calculation<T>& calculation, const Choice& choice, const std::vector<Theirs>& theirs,
                       double reach, double tried) {
   Reproduced result;
-  const auto weights = calculation.weights(choice);
-  if (!weights) return result;
-  const auto& v = calculation.values(choice);
-  const bool is_read = v && v->rows() == weights->cols();
+  std::vector<MatrixOf<T>> weights;  // by head
+  bool is_read = true;
+  for (Index head = 0; head < calculation.heads(); ++head) {
+    auto of_head = calculation.weights(choice, head);
+    if (!of_head) return result;
+    const auto& v = calculation.values(choice, head);
+    is_read = is_read && v && v->rows() == of_head->cols();
+    weights.push_back(*std::move(of_head));
+  }
+  const Index n = weights.front().rows();
   const auto output = [&](Index rows) -> std::optional<MatrixOf<T>> {
     if (!is_read) return std::nullopt;
-    return kernels::weighted_sum<T>(weights->topRows(rows), *v, Params{});
+    // Joined without the transpose, the first row holds numbers of other rows.
+    const Index needed = choice.is_joined_flat ? n : rows;
+    std::vector<MatrixOf<T>> outputs;
+    for (std::size_t head = 0; head < weights.size(); ++head) {
+      const MatrixOf<T>& v = *calculation.values(choice, static_cast<Index>(head));
+      outputs.push_back(kernels::weighted_sum<T>(weights[head].topRows(needed), v, Params{}));
+    }
+    if (outputs.size() == 1) return outputs.front();
+    return MatrixOf<T>(calculation.joined(outputs, choice).topRows(rows));
   };
   const auto y = [&](Index rows) -> std::optional<MatrixOf<T>> {
     const auto read = output(rows);
     return read ? calculation.projected_output(*read, choice) : std::nullopt;
   };
-  const auto first_weights = [&](Index rows) -> std::optional<MatrixOf<T>> {
-    return MatrixOf<T>(weights->topRows(rows));
-  };
-  const auto try_one = [&](const char* name, const auto& first_rows, const Theirs& their) {
+  const auto try_one = [&](const std::string& name, const auto& first_rows, const Theirs& their) {
     const auto first = first_rows(1);
-    if (!first || !their.may_be(name, {weights->rows(), first->cols()})) return false;
+    if (!first || !their.may_be(name, {n, first->cols()})) return false;
     double chance = 1;
     if (!their.agree(values_in(*first), reach, chance)) return false;
-    if (!their.agree(values_in(*first_rows(weights->rows())), reach, chance)) return false;
+    if (!their.agree(values_in(*first_rows(n)), reach, chance)) return false;
     if (chance * tried >= kMostChance) return false;
     result.names.emplace_back(name);
     return true;
   };
+  const bool is_one_head = weights.size() == 1;
+  const auto try_weights = [&](const Theirs& their) {
+    for (std::size_t head = 0; head < weights.size(); ++head) {
+      const auto first_weights = [&](Index rows) -> std::optional<MatrixOf<T>> {
+        return MatrixOf<T>(weights[head].topRows(rows));
+      };
+      const std::string prefix = is_one_head ? "" : "h" + std::to_string(head + 1) + ".";
+      if (try_one(prefix + "weights", first_weights, their)) return true;
+    }
+    return false;
+  };
   for (const Theirs& their : theirs) {
     // A matrix without a name is more likely a result than a table on the way.
-    if (!try_one("output", output, their) && !try_one("Y", y, their) &&
-        !try_one("weights", first_weights, their))
+    if (!try_one(is_one_head ? "output" : "concat", output, their) && !try_one("Y", y, their) &&
+        !try_weights(their))
       result.others.push_back(their.id());
   }
   return result;
@@ -376,7 +454,9 @@ constexpr double kUnitsInFormat = 128;
 std::vector<Theirs> explicable(const std::vector<ShownStep>& output) {
   std::vector<Theirs> theirs;
   for (const ShownStep& step : output) {
-    if (step.id.empty() || step.id == "weights" || step.id == "output" || step.id == "Y")
+    const std::string_view id = step.id;
+    const bool is_of_head = id.starts_with('h') && id.ends_with(".weights");
+    if (id.empty() || id == "weights" || id == "output" || id == "concat" || id == "Y" || is_of_head)
       theirs.emplace_back(step);
   }
   return theirs;
@@ -457,10 +537,11 @@ class Detection {
 bool can_detect(const Problem& problem) {
   const bool has_scores =
       problem.entry == Entry::x || problem.entry == Entry::qkv || problem.entry == Entry::scores;
-  const bool has_positions = problem.rope.pairs != Rope::Pairs::none || problem.adds_sinusoids ||
-                             problem.has("P") || problem.has("past_K") || problem.has("W_DKV");
-  return has_scores && problem.heads == 1 && !has_positions && problem.score == ScoreKind::dot &&
-         problem.read == ReadKind::soft && problem.method == MethodKind::softmax;
+  const bool is_more = problem.adds_sinusoids || problem.has("P") || problem.has("past_K") ||
+                       problem.has("W_DKV") || !problem.stack.empty() || problem.hops > 1 ||
+                       problem.has_residual || !problem.is_dropped.empty();
+  return has_scores && !is_more && problem.method == MethodKind::softmax && problem.score == ScoreKind::dot &&
+         problem.read == ReadKind::soft;
 }
 
 std::vector<Explanation> detect(const Problem& problem, const std::vector<ShownStep>& output) {

@@ -12,18 +12,20 @@ namespace qkv {
 
 struct Explanation {
   Conventions conventions;
-  std::string reproduces;   // "weights", "output", "Y", or several of them: "weights, output"
+  std::string reproduces;   // "weights", "output", "Y", "h2.weights", or several of them: "weights, output"
   std::string unexplained;  // those of them that were given too, and come out otherwise
 };
 
 // All smallest sets of conventions that reproduce the most of what was given, those with fewest changes
 // first.
-//   output  one matrix, or named steps of which weights, output and Y are looked at
+//   output  one matrix, or named steps of which weights, output and Y are looked at, of several heads concat
+//           and h1.weights, h2.weights, …
 // Beside the lattice of check/conventions.h: {"precision", "fp16"} where the numbers come out digit for digit
 // with every operation rounded to that format, "about fp16" where they are as near as the format reaches.
 std::vector<Explanation> detect(const Problem& problem, const std::vector<ShownStep>& output);
 
-// Whether the problem is one that detect can recompute: dot products of numbers, softmax, soft read.
+// Whether the problem is one that detect can recompute: dot products of numbers, softmax, soft read, in one
+// head or several, with rotary positions or without; one layer.
 bool can_detect(const Problem& problem);
 
 Report told(const std::vector<Explanation>& found, Language language);
