@@ -94,6 +94,11 @@ std::vector<Subject> subjects() {
       {.op = &head_v, .inputs = {kQ}, .numbers = {"2", "2"}, .takes_symbols = true},
       {&head_view, {{kQueries, 4}}, {"2", "2"}},
       {&drop_head, {kQ}},
+      {&inner_queries, {kQ, w_a}},
+      {&inner_keys, {kOtherK, u_a}},
+      {&hidden_layer, {{kQueries, kHidden}, {kKeys, kHidden}}},
+      {&hidden_layer_biased, {{kQueries, kHidden}, {kKeys, kHidden}, v_a}},
+      {&hidden_layer_concat, {kQ, kOtherK, {kWidth + kOtherWidth, kHidden}}},
       {&turning_angles, {kColumn}, {"10000", "4"}},
       {&turning_angles, {kColumn}, {"500/3", "6"}},
       {&ops::sinusoids, {{kQueries, 2}}, {"10000", "3"}},
@@ -368,6 +373,9 @@ bool leaves_the_exact_values(const Op& op) {
   static const std::set<std::string_view> leaving{"additive_scores",
                                                   "additive_scores_biased",
                                                   "concat_scores",
+                                                  "hidden_layer",
+                                                  "hidden_layer_biased",
+                                                  "hidden_layer_concat",
                                                   "angles",
                                                   "sinusoids",
                                                   "rotate_half",
@@ -524,7 +532,7 @@ TEST_CASE("ops of one name share their formula, and only the known families shar
   }
   CHECK(families ==
         "add 3, append 2, given 12, head 3, join_parts 4, linear 11, linear_biased 4, parameter 3, past 2, "
-        "phi_elu 2, phi_exp 2, phi_identity 2, phi_relu 2, project 11, project_biased 4, rotate_half 4, "
+        "phi_elu 2, phi_exp 2, phi_identity 2, phi_relu 2, project 13, project_biased 4, rotate_half 4, "
         "rotate_interleaved 4, rows 9, same 4, stack 2, weighted_sum 2, widths 2, ");
 }
 

@@ -396,10 +396,17 @@ TEST_CASE("the hidden layer of the additive and the concat score is that of the 
     INFO("vector ", name_of(c));
     Problem p = problem_of(c);
     if (expected.contains("query_projected")) {
-      const Matrix q = kernels::project<double>(doubles_of(p["Q"]), doubles_of(p["W_a"]));
-      const Matrix k = kernels::project<double>(doubles_of(p["K"]), doubles_of(p["U_a"]));
-      CHECK(apart(q, matrix_of(expected["query_projected"]), kTolerance) == "");
-      CHECK(apart(k, matrix_of(expected["key_projected"]), kTolerance) == "");
+      CHECK(apart(value(traced(p), "scores.queries"), matrix_of(expected["query_projected"]), 0) == "");
+      CHECK(apart(value(traced(p), "scores.keys"), matrix_of(expected["key_projected"]), 0) == "");
+    }
+    const Matrix hidden = value(traced(p), "scores.hidden");
+    const std::size_t keys = expected["hidden"][0].size();
+    for (Index i = 0; i < hidden.rows(); ++i) {
+      for (Index h = 0; h < hidden.cols(); ++h) {
+        const auto pair = static_cast<std::size_t>(i);
+        CHECK(hidden(i, h) ==
+              number(expected["hidden"][pair / keys][pair % keys][static_cast<std::size_t>(h)]));
+      }
     }
     // With v_a = (0 … 1 … 0) the score is one hidden unit.
     const Index units = p["v_a"].cols;

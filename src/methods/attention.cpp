@@ -408,19 +408,40 @@ class Pass {
         return builder_.step("scores", ops::dot_rows, {q, k}, {}, std::move(traits));
       }
       case ScoreKind::general:
+        inner_projection("queries", ops::inner_queries, q, "W_a");
         return builder_.step("scores", ops::general_scores, {q, k, parameter("W_a")}, {}, std::move(traits));
       case ScoreKind::concat:
+        hidden_layer(ops::hidden_layer_concat, {q, k, parameter("W_a")});
         return builder_.step("scores", ops::concat_scores, {q, k, parameter("W_a"), parameter("v_a")}, {},
                              std::move(traits));
       case ScoreKind::additive:
         break;
     }
+    std::vector<NodeId> inner{inner_projection("queries", ops::inner_queries, q, "W_a"),
+                              inner_projection("keys", ops::inner_keys, k, "U_a")};
+    if (problem_.has("b_a")) inner.push_back(parameter("b_a"));
+    hidden_layer(inner.size() > 2 ? ops::hidden_layer_biased : ops::hidden_layer, inner);
     std::vector<NodeId> inputs{q, k, parameter("W_a"), parameter("U_a"), parameter("v_a")};
     if (!problem_.has("b_a")) {
       return builder_.step("scores", ops::additive_scores, std::move(inputs), {}, std::move(traits));
     }
     inputs.push_back(parameter("b_a"));
     return builder_.step("scores", ops::additive_scores_biased, std::move(inputs), {}, std::move(traits));
+  }
+
+  // The inner steps of a score stand beside it, for who asks for everything.
+  NodeId inner_projection(const char* of, const Op& op, NodeId x, const char* w_name) {
+    return builder_.step(std::string("scores.") + of, op, {x, parameter(w_name)}, {},
+                         {.level = Level::full, .role = Role::aside, .rows = builder_[x].rows});
+  }
+
+  void hidden_layer(const Op& op, std::vector<NodeId> inputs) {
+    std::vector<std::string> pairs;
+    for (const std::string& query : problem_.tokens) {
+      for (const std::string& key : problem_.kv_tokens) pairs.push_back(query + "/" + key);
+    }
+    builder_.step("scores.hidden", op, std::move(inputs), {},
+                  {.level = Level::full, .role = Role::aside, .rows = std::move(pairs)});
   }
 
   bool is_same_as(const std::string& name, const std::string& other) const {

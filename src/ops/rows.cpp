@@ -53,6 +53,8 @@ std::span<const Op* const> all() {
       &latent_head_q, &latent_head_k, &cached_latent, &cached_plain,
       &cached_key, &absorbed_query, &absorbed_query_linear, &absorbed_head_q,
       &cached_scores, &cached_output, &cached_output_linear,
+      // inner_scores.cpp
+      &inner_queries, &inner_keys, &hidden_layer, &hidden_layer_biased, &hidden_layer_concat,
       // entropy.cpp
       &row_entropy, &entropy_in_bits,
   });

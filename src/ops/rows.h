@@ -119,6 +119,10 @@ extern const Op cached_scores, cached_output, cached_output_linear;
 extern const Op row_entropy;  // weights, shifted, sum
 extern const Op entropy_in_bits;
 
+// Beside the scores that are more than a dot product (ops/inner_scores.cpp).
+extern const Op inner_queries, inner_keys;
+extern const Op hidden_layer, hidden_layer_biased, hidden_layer_concat;  // a row for every query and key
+
 // Every op, for tests and tables.
 std::span<const Op* const> all();
 
