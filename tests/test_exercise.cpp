@@ -168,4 +168,18 @@ TEST_CASE("the solved sheet of an exercise is marked all right") {
   }
 }
 
+TEST_CASE("an exercise of several heads can be done by hand too, and its heads are equally wide") {
+  for (const Index heads : {2, 3}) {
+    ExerciseRequest request;
+    request.heads = heads;
+    request.d_k = 4;
+    const Exercise exercise = make_exercise(request, trace_of);
+    const Trace trace = trace_of(exercise.text);
+    CHECK(value(trace, "Q").cols() == heads * 4);
+    CHECK(value(trace, "concat").cols() == heads * 2);
+    for (Index h = 1; h <= heads; ++h)
+      CHECK(value(trace, fmt::format("h{}.scores", h)).cwiseAbs().maxCoeff() <= 9);
+  }
+}
+
 }  // namespace qkv::test

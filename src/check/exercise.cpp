@@ -48,7 +48,7 @@ struct Draft {
 // Not of zeros alone: such a query looks for nothing, and reads the plain mean.
 std::string drawn_query(const ExerciseRequest& r, Dice& dice) {
   for (;;) {
-    std::string row = drawn_rows(dice, 1, r.d_k, -1, 2).front();
+    std::string row = drawn_rows(dice, 1, r.heads * r.d_k, -1, 2).front();
     if (row.find_first_not_of(" 0") != std::string::npos) return row;
   }
 }
@@ -56,13 +56,14 @@ std::string drawn_query(const ExerciseRequest& r, Dice& dice) {
 Draft drawn(const ExerciseRequest& r, Dice& dice) {
   Draft draft;
   for (Index i = 0; i < r.tokens; ++i) draft.q.push_back(drawn_query(r, dice));
-  draft.k = drawn_rows(dice, r.tokens, r.d_k, -1, 2);
-  draft.v = drawn_rows(dice, r.tokens, r.d_v, 0, 3);
+  draft.k = drawn_rows(dice, r.tokens, r.heads * r.d_k, -1, 2);
+  draft.v = drawn_rows(dice, r.tokens, r.heads * r.d_v, 0, 3);
   return draft;
 }
 
 std::string problem_text(const ExerciseRequest& r, const Draft& draft) {
   std::string text = say({"title = Exercise {0}", "title = 练习 {0}"}, r.seed).in(r.language) + "\n";
+  if (r.heads > 1) text += "heads = " + std::to_string(r.heads) + "\n";
   if (r.is_causal) text += "mask = causal\n";
   text += "decimals = " + std::to_string(r.decimals) + "\n";
   const auto add = [&](const char* name, const std::vector<std::string>& rows) {

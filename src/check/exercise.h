@@ -14,12 +14,14 @@ namespace qkv {
 // The sizes within which every seed has its exercise.
 inline constexpr Index kFewestTokens = 2, kMostTokens = 6;
 inline constexpr Index kLeastKeyWidth = 1, kMostKeyWidth = 9;
+inline constexpr Index kMostHeads = 4;
 inline constexpr int kFewestDecimals = 2, kMostDecimals = 6;
 
 struct ExerciseRequest {
   std::uint64_t seed = 1;
   Index tokens = 3;
-  Index d_k = 4;
+  Index heads = 1;
+  Index d_k = 4;  // of one head, as d_v
   Index d_v = 2;
   bool is_causal = false;
   int decimals = 2;

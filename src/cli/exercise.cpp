@@ -65,6 +65,7 @@ int run_exercise(ExerciseOptions options) {
   ExerciseRequest& request = options.request;
   between("--seed", options.seed, 0, kLargestSeed);
   between("--tokens", request.tokens, kFewestTokens, kMostTokens);
+  between("--heads", request.heads, 1, kMostHeads);
   between("--d-k", request.d_k, kLeastKeyWidth, kMostKeyWidth);
   between("--decimals", request.decimals, kFewestDecimals, kMostDecimals);
   if (options.mask != "none" && options.mask != "causal") {
@@ -114,8 +115,12 @@ Command setup_exercise(CLI::App& app, Language language) {
                    Text{"how many tokens, 2 to 6", "多少个 token，2 到 6"}.in(language))
       ->type_name(kWholeNumber);
   command
-      ->add_option("--d-k", request.d_k,
-                   Text{"width of queries and keys, 1 to 9", "查询和键的维度，1 到 9"}.in(language))
+      ->add_option("--heads", request.heads, Text{"how many heads, 1 to 4", "多少个头，1 到 4"}.in(language))
+      ->type_name(kWholeNumber);
+  command
+      ->add_option(
+          "--d-k", request.d_k,
+          Text{"width of a head's queries and keys, 1 to 9", "每个头的查询和键的维度，1 到 9"}.in(language))
       ->type_name(kWholeNumber);
   command->add_option("--mask", options->mask, Text{"none or causal", "none 或 causal"}.in(language))
       ->type_name("none | causal");
