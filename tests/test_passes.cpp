@@ -239,6 +239,16 @@ TEST_CASE("what cannot be taken in pieces is refused with the reason") {
   CHECK(messages("hops = 2\n[Q]\n1 2\n[K]\n1 2\n[V]\n1\n") ==
         "error: what a hop reads is 1 wide, but Q is 2: it is added to the query of the next hop\n");
   CHECK(messages("layers = 2\n[Q]\n1\n[K]\n1\n") == "error: a stack of layers starts at [X]\n");
+  for (const char* v : {"", "[V]\na\nb\n"}) {
+    CHECK(
+        messages(std::string("layers = 2\nQ = X\nK = X\n[X]\n1\n2\n") + v) ==
+        "error: a stack of layers needs numbers in V: what one layer reads is what the next one works on\n");
+  }
+  CHECK(messages("hops = 2\n[Q]\n1\n[K]\n1\n2\n[V]\na\nb\n") == "error: several hops need numbers in V\n");
+  CHECK(messages("layers = 2\nL2.order = 2 1\nQ = X\nK = X\nV = X\n[X]\n1\n2\n") ==
+        "error: 'order' is the same for all layers: write it without 'L2.'\n");
+  CHECK(messages("heads = 2\nkv_heads = 3\n[Q]\n1 2\n[K]\n1 2 3\n[V]\n1 2 3\n[W_O]\n1\n2\n") ==
+        "error: 2 heads cannot share 3 heads of keys and values evenly\n");
   CHECK(messages("L2.mask = causal\n[Q]\n1\n[K]\n1\n") ==
         "error: 'L2.mask' belongs to a layer that is not there: layers = 1\n");
   CHECK(messages("layers = 2\nresidual = yes\nQ = X\nK = X\nV = X\n[X]\n1 2\n[W_O]\n1\n1\n") ==

@@ -131,15 +131,6 @@ class GradientSettler {
     return problem_.heads > 1 ? "concat" : "output";
   }
 
-  std::optional<Index> width_of_last_step() const {
-    if (const DraftMatrix* w = draft_.find("W_O")) {
-      if (!w->has_shape) return std::nullopt;
-      return as_columns(settings_, w->given.shape()).cols;
-    }
-    if (!roles_.v.shape) return std::nullopt;
-    return roles_.v.shape->cols / problem_.kv_heads * problem_.heads;
-  }
-
   void arrives_at_last_step() {
     const std::string last = "d." + last_step();
     for (const char* name : {"d.output", "d.concat", "d.Y"}) {
@@ -153,7 +144,7 @@ class GradientSettler {
               say({"write [{0}]", "请写 [{0}]"}, last));
         continue;
       }
-      const auto width = width_of_last_step();
+      const auto width = width_of_result(draft_, roles_);
       if (!width || !roles_.queries || !start->has_shape) continue;
       const Shape expected{*roles_.queries, *width};
       if (start->given.shape() == expected) continue;
@@ -165,7 +156,7 @@ class GradientSettler {
   // One class for each row.
   void targets() {
     const DraftMatrix* target = draft_.find("target");
-    const auto classes = width_of_last_step();
+    const auto classes = width_of_result(draft_, roles_);
     if (!target || !target->has_shape || target->has_faults || !classes || !roles_.queries) return;
     const Given& given = target->given;
     if (given.cols != *roles_.queries) {

@@ -1,6 +1,9 @@
 #include "problem/parts.h"
 
+#include <algorithm>
+#include <array>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -129,6 +132,15 @@ Draft draft_of_layer(const Draft& draft, Index layer, Diagnostics& diagnostics) 
   return result;
 }
 
+namespace {
+
+// What all layers have in common: their tokens, how digits are shown, and how the whole is carried out.
+constexpr std::array<std::string_view, 17> kOfTheWhole{
+    "title", "source", "tokens",   "kv_tokens", "first_index", "order",   "positions", "kv_positions", "pos",
+    "X_kv",  "hops",   "decimals", "round",     "decode",      "prefill", "layers",    "gradient"};
+
+}  // namespace
+
 void reject_other_parts(const Draft& draft, Diagnostics& diagnostics) {
   const Index layers = draft.settings.layers;
   const auto is_a_layer = [&](Index layer) { return layers > 1 && layer >= 1 && layer <= layers; };
@@ -149,9 +161,16 @@ void reject_other_parts(const Draft& draft, Diagnostics& diagnostics) {
     if (is_layer || (layers == 1 && (is_part(name, 'h') || is_part(name, 'g')))) reject(matrix.place(), name);
   }
   for (const auto& [layer, settings] : draft.layer_settings) {
-    if (is_a_layer(layer)) continue;
     for (const SettingText& setting : settings) {
-      reject(setting.place, "L" + std::to_string(layer) + "." + setting.key->name);
+      if (std::find(kOfTheWhole.begin(), kOfTheWhole.end(), setting.key->name) != kOfTheWhole.end()) {
+        report(Severity::error, setting.place,
+               say({"'{0}' is the same for all layers: write it without 'L{1}.'",
+                    "“{0}”对所有层都一样：请去掉前面的“L{1}.”"},
+                   setting.key->name, layer),
+               {}, diagnostics);
+      } else if (!is_a_layer(layer)) {
+        reject(setting.place, "L" + std::to_string(layer) + "." + setting.key->name);
+      }
     }
   }
 }

@@ -22,16 +22,6 @@ void imply_causal(Draft& draft) {
 
 namespace {
 
-// The columns of what is read; nullopt after an error, and for symbols.
-std::optional<Index> width_of_read(const Draft& draft, const Roles& roles) {
-  if (!roles.v.shape) return std::nullopt;
-  const Settings& settings = draft.settings;
-  const DraftMatrix* w = draft.find("W_O");
-  if (w && !w->has_shape) return std::nullopt;
-  if (w) return as_columns(settings, w->given.shape()).cols;
-  return roles.v.shape->cols / settings.kv_heads.value_or(settings.heads) * settings.heads;
-}
-
 void check_residual(const Draft& draft, const Roles& roles, Diagnostics& diagnostics) {
   const Settings& settings = draft.settings;
   if (!settings.has_residual) return;
@@ -41,7 +31,7 @@ void check_residual(const Draft& draft, const Roles& roles, Diagnostics& diagnos
   const DraftMatrix* x = draft.find("X");
   if (!x || !roles.computes_scores())
     return error(say({"the residual adds [X], which is not given", "残差要加上 [X]，但没有给出 [X]"}));
-  const auto width = width_of_read(draft, roles);
+  const auto width = width_of_result(draft, roles);
   if (!width && roles.is_settled) return error(say({"the residual needs numbers in V", "残差要求 V 是数"}));
   if (!width || !x->has_shape || *width == x->given.cols) return;
   error(say({"X is {0} wide, but what is read is {1}: the residual adds one to the other",
@@ -60,7 +50,7 @@ void check_hops(const Draft& draft, const Roles& roles, Diagnostics& diagnostics
     return error(say(
         {"several hops read one memory from Q, K and V, in one pass", "多次读取要有 Q、K、V，并且一次完成"}));
   }
-  const auto width = width_of_read(draft, roles);
+  const auto width = width_of_result(draft, roles);
   if (!width && roles.is_settled)
     return error(say({"several hops need numbers in V", "多次读取要求 V 是数"}));
   if (!width || !roles.q.shape || *width == roles.q.shape->cols) return;

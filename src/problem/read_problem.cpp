@@ -86,16 +86,14 @@ class ProblemReader {
     check_weights();
     warn_of_settings_without_effect();
     if (diagnostics_.has_errors()) return std::nullopt;
-    if (roles_.v.shape) result_width_ = roles_.v.shape->cols / problem_.kv_heads * problem_.heads;
-    if (const DraftMatrix* w = draft_.find("W_O"))
-      result_width_ = as_columns(settings(), w->given.shape()).cols;
+    result_width_ = width_of_result(draft_, roles_);
     complete_matrices();
     list_settings();
     return std::move(problem_);
   }
 
-  // The columns of the last line, once read.
-  Index result_width() const { return result_width_; }
+  // The columns of the last line, once read; nullopt for symbols.
+  std::optional<Index> result_width() const { return result_width_; }
 
  private:
   const Settings& settings() const { return draft_.settings; }
@@ -337,7 +335,7 @@ class ProblemReader {
   Draft draft_;
   Roles roles_;
   Problem problem_;
-  Index result_width_ = 0;
+  std::optional<Index> result_width_;
   bool is_negative_told_ = false;
 };
 
@@ -373,7 +371,13 @@ class StackReader {
       ProblemReader reader(input_, std::move(own), diagnostics_);
       std::optional<Problem> problem = reader.read();
       if (!problem) return std::nullopt;  // what the layers share would be told once each
-      width = reader.result_width();
+      if (!reader.result_width()) {
+        return refuse(
+            say({"a stack of layers needs numbers in V: what one layer reads is what the next one "
+                 "works on",
+                 "多层计算要求 V 是数：一层读到的内容就是下一层的输入"}));
+      }
+      width = *reader.result_width();
       if (layer == 1) all = problem;
       all->stack.push_back(std::move(*problem));
     }

@@ -385,6 +385,8 @@ class ShapeFitter {
     fit_projection_bias("b_O", "W_O", w.cols);
     const bool is_symbolic = roles_.v.from == Role::From::nothing;
     if (!is_symbolic && !roles_.v.shape) return;
+    // Heads that do not divide are told of, and have no width to compare with.
+    if (heads() % kv_heads() != 0 || (!is_symbolic && roles_.v.shape->cols % kv_heads() != 0)) return;
     const Index width = is_symbolic ? 1 : roles_.v.shape->cols / kv_heads() * heads();
     if (w.rows == width) return;
     const Said from = is_symbolic ? say({"V is not given, so each of its rows is one symbol",
@@ -436,6 +438,20 @@ void fit_shapes(Draft& draft, Roles& roles, Diagnostics& diagnostics) {
 Shape as_columns(const Settings& settings, Shape stored) {
   if (settings.layout == Layout::linear) return {stored.cols, stored.rows};
   return stored;
+}
+
+std::optional<Index> width_of_result(const Draft& draft, const Roles& roles) {
+  const DraftMatrix* v = draft.find("V");
+  const bool holds_symbols =
+      v && std::any_of(v->given.cells.begin(), v->given.cells.end(),
+                       [](const Number& cell) { return cell.kind == Number::Kind::symbol; });
+  if (!roles.v.shape || holds_symbols) return std::nullopt;
+  const Settings& settings = draft.settings;
+  if (const DraftMatrix* w = draft.find("W_O")) {
+    if (!w->has_shape) return std::nullopt;
+    return as_columns(settings, w->given.shape()).cols;
+  }
+  return roles.v.shape->cols / settings.kv_heads.value_or(settings.heads) * settings.heads;
 }
 
 }  // namespace qkv

@@ -1,6 +1,8 @@
 // Do all shapes fit?
 #pragma once
 
+#include <optional>
+
 #include "base/diagnostic.h"
 #include "base/matrix.h"
 #include "problem/draft.h"
@@ -14,5 +16,9 @@ void fit_shapes(Draft& draft, Roles& roles, Diagnostics& diagnostics);
 
 // The rows and columns of W as they act in X·W, whatever the layout.
 Shape as_columns(const Settings& settings, Shape stored);
+
+// The columns of the last line, Y, concat or output; nullopt where they are not known, and where V holds
+// symbols, so that the line is none of numbers.   `roles` with its shapes filled in
+std::optional<Index> width_of_result(const Draft& draft, const Roles& roles);
 
 }  // namespace qkv
