@@ -4,21 +4,6 @@
 namespace qkv::ops {
 namespace {
 
-Shape no_rule(std::span<const Shape>, const Params& p) { return p.shape; }
-Expression nothing_to_say(const CellQuestion&) { return {}; }
-
-constexpr Op given(Text title, Text why, const char* name = "given") {
-  return {
-      .name = name,
-      .title = title,
-      .why = why,
-      .formula = "",
-      .kernel = {},
-      .shape = no_rule,
-      .cell = nothing_to_say,
-  };
-}
-
 constexpr Op same(Text title, Text why) {
   return {
       .name = "same",
@@ -37,32 +22,32 @@ constexpr Op same(Text title, Text why) {
 }  // namespace
 
 const Op given_tokens =
-    given({"Input vectors", "输入向量"}, {"One row per token: the vector the token arrives with.",
-                                          "每个 token 一行，是它进入这一层时的向量表示。"});
-const Op given_q = given({"Queries", "查询"}, {"What each token is looking for; given by the problem.",
-                                               "每个 token “我要找什么”；题目给定。"});
-const Op given_k = given({"Keys", "键"}, {"How each token can be found; given by the problem.",
-                                          "每个 token “我能被怎样找到”；题目给定。"});
+    given_op({"Input vectors", "输入向量"}, {"One row per token: the vector the token arrives with.",
+                                             "每个 token 一行，是它进入这一层时的向量表示。"});
+const Op given_q = given_op({"Queries", "查询"}, {"What each token is looking for; given by the problem.",
+                                                  "每个 token “我要找什么”；题目给定。"});
+const Op given_k = given_op({"Keys", "键"}, {"How each token can be found; given by the problem.",
+                                             "每个 token “我能被怎样找到”；题目给定。"});
 const Op given_v =
-    given({"Values", "值"}, {"What each token hands over once it has been found; given by the problem.",
-                             "每个 token “被找到时我交出什么”；题目给定。"});
-const Op given_scores = given(
+    given_op({"Values", "值"}, {"What each token hands over once it has been found; given by the problem.",
+                                "每个 token “被找到时我交出什么”；题目给定。"});
+const Op given_scores = given_op(
     {"Scores", "分数（打分）"},
     {"How well each query matches each key; given by the problem.", "每个查询与每个键有多匹配；题目给定。"});
 const Op given_scaled =
-    given({"Scaled scores", "缩放后的分数"},
-          {"Scores already scaled; given by the problem.", "已经缩放过的分数；题目给定。"});
-const Op given_masked = given({"Masked scores", "掩码后的分数"},
-                              {"Scores already masked, −∞ where a key is closed; given by the problem.",
-                               "已经加过掩码的分数，被屏蔽的位置是 −∞；题目给定。"});
+    given_op({"Scaled scores", "缩放后的分数"},
+             {"Scores already scaled; given by the problem.", "已经缩放过的分数；题目给定。"});
+const Op given_masked = given_op({"Masked scores", "掩码后的分数"},
+                                 {"Scores already masked, −∞ where a key is closed; given by the problem.",
+                                  "已经加过掩码的分数，被屏蔽的位置是 −∞；题目给定。"});
 const Op given_weights =
-    given({"Weights", "注意力权重"}, {"How much each query reads from each key; given by the problem.",
-                                      "每个查询从每个键读取多少；题目给定。"});
+    given_op({"Weights", "注意力权重"}, {"How much each query reads from each key; given by the problem.",
+                                         "每个查询从每个键读取多少；题目给定。"});
 
-const Op parameter =
-    given({"Parameter", "参数"},
-          {"A learned matrix, shared by all tokens.", "训练得到的参数矩阵，所有 token 共用。"}, "parameter");
-const Op fused_part = given(
+const Op parameter = given_op(
+    {"Parameter", "参数"},
+    {"A learned matrix, shared by all tokens.", "训练得到的参数矩阵，所有 token 共用。"}, "parameter");
+const Op fused_part = given_op(
     {"Parameter, its part of W_QKV", "参数，取自 W_QKV"},
     {"One of the three matrices that W_QKV holds side by side.", "W_QKV 由三个矩阵拼成，这是其中之一。"},
     "parameter");
@@ -75,15 +60,10 @@ const Op same_v =
     same({"Values", "值"}, {"What each token hands over once it has been found; here simply the same matrix.",
                             "每个 token “被找到时我交出什么”；这里直接用同一个矩阵。"});
 
-const Op mask_matrix{
-    .name = "mask",
-    .title = {"Mask matrix", "掩码矩阵"},
-    .why = {"0 where the query may look at the key, −∞ where it may not; it will be added to the scores.",
-            "允许看的位置写 0，不允许看的位置写 −∞；下一步把它加到分数上。"},
-    .formula = "",
-    .kernel = {},
-    .shape = no_rule,
-    .cell = nothing_to_say,
-};
+const Op mask_matrix =
+    given_op({"Mask matrix", "掩码矩阵"},
+             {"0 where the query may look at the key, −∞ where it may not; it will be added to the scores.",
+              "允许看的位置写 0，不允许看的位置写 −∞；下一步把它加到分数上。"},
+             "mask");
 
 }  // namespace qkv::ops

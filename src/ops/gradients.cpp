@@ -104,12 +104,6 @@ std::string number_text(const CellQuestion& q) {
 Index first_of(const Params& p) { return static_cast<Index>(p.numbers[0].value) - 1; }
 Index count_of(const Params& p) { return static_cast<Index>(p.numbers[1].value) - first_of(p); }
 
-constexpr std::array<Reads, kMostInputs> every_input(Reads reads) {
-  std::array<Reads, kMostInputs> all{};
-  for (Reads& one : all) one = reads;
-  return all;
-}
-
 template <bool is_interleaved>
 constexpr Op rotation_back(const char* name) {
   return {

@@ -37,12 +37,6 @@ constexpr Op head_of(Text title, Text why) {
 Index head_index(const Params& p) { return static_cast<Index>(p.numbers[0].value) - 1; }
 Index head_count(const Params& p) { return static_cast<Index>(p.numbers[1].value); }
 
-constexpr std::array<Reads, kMostInputs> every_input(Reads reads) {
-  std::array<Reads, kMostInputs> all{};
-  for (Reads& one : all) one = reads;
-  return all;
-}
-
 Shape joined_shape(std::span<const Shape> in, const Params&) {
   Index width = 0;
   for (const Shape& head : in) width += head.cols;
@@ -81,17 +75,12 @@ const Op head_view{
         },
 };
 
-const Op kv_map{
-    .name = "kv_map",
-    .title = {"Which keys and values each head reads", "每个头读哪一组键和值"},
-    .why = {"Several query heads share one head of keys and values: neighbouring heads form a group (1 1 2 "
-            "2, not 1 2 1 2).",
-            "几个查询头共用一组键和值：相邻的头属于同一组（1 1 2 2，而不是 1 2 1 2）。"},
-    .formula = "",
-    .kernel = {},
-    .shape = [](std::span<const Shape>, const Params& p) { return p.shape; },
-    .cell = [](const CellQuestion&) { return Expression{}; },
-};
+const Op kv_map =
+    given_op({"Which keys and values each head reads", "每个头读哪一组键和值"},
+             {"Several query heads share one head of keys and values: neighbouring heads form a group (1 1 2 "
+              "2, not 1 2 1 2).",
+              "几个查询头共用一组键和值：相邻的头属于同一组（1 1 2 2，而不是 1 2 1 2）。"},
+             "kv_map");
 
 const Op drop_head{
     .name = "drop_head",

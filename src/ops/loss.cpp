@@ -7,18 +7,6 @@
 namespace qkv::ops {
 namespace {
 
-constexpr Op given(Text title, Text why) {
-  return {
-      .name = "given",
-      .title = title,
-      .why = why,
-      .formula = "",
-      .kernel = {},
-      .shape = [](std::span<const Shape>, const Params& p) { return p.shape; },
-      .cell = [](const CellQuestion&) { return Expression{}; },
-  };
-}
-
 constexpr auto softmax_of_row = []<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
   const MatrixOf<T> max = kernels::row_max<T>(in[0], nullptr, p);
   const MatrixOf<T> e = kernels::exponential<T>(kernels::shift<T>(in[0], max, nullptr, p), p);
@@ -27,9 +15,9 @@ constexpr auto softmax_of_row = []<class T>(const InputsOf<MatrixOf<T>>& in, con
 
 }  // namespace
 
-const Op given_targets =
-    given({"Targets", "目标"},
-          {"1 at the class that is right for the row, 0 at all others.", "每一行的正确类别写 1，其余写 0。"});
+const Op given_targets = given_op(
+    {"Targets", "目标"},
+    {"1 at the class that is right for the row, 0 at all others.", "每一行的正确类别写 1，其余写 0。"});
 
 const Op class_probabilities{
     .name = "class_softmax",
@@ -123,12 +111,12 @@ const Op d_cross_entropy{
 };
 
 const Op given_gradient =
-    given({"Gradient arriving from above", "从上方传来的梯度"},
-          {"How much the loss changes with each cell of the result; given by the problem.",
-           "结果的每一格变动时损失变化多少；题目给定。"});
+    given_op({"Gradient arriving from above", "从上方传来的梯度"},
+             {"How much the loss changes with each cell of the result; given by the problem.",
+              "结果的每一格变动时损失变化多少；题目给定。"});
 const Op gradient_of_ones =
-    given({"Gradient arriving from above", "从上方传来的梯度"},
-          {"The problem gives none, so 1 everywhere: the loss is then the sum of all cells.",
-           "题目没有给出，按处处为 1 计算：此时损失就是所有格子之和。"});
+    given_op({"Gradient arriving from above", "从上方传来的梯度"},
+             {"The problem gives none, so 1 everywhere: the loss is then the sum of all cells.",
+              "题目没有给出，按处处为 1 计算：此时损失就是所有格子之和。"});
 
 }  // namespace qkv::ops

@@ -86,35 +86,13 @@ const Op decoded =
 
 // ---- Layers and hops -----------------------------------------------------------------------
 
-namespace {
-
-constexpr Op sum_of_two(Text title, Text why) {
-  return {
-      .name = "add",
-      .title = title,
-      .why = why,
-      .formula = "#1 + #2",
-      .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) -> MatrixOf<T> {
-        return in[0].get() + in[1].get();
-      }>(),
-      .shape = same_shape,
-      .cell =
-          [](const CellQuestion& q) {
-            return Expression{Term(0, q.row, q.col), " + ", Term(1, q.row, q.col)};
-          },
-      .reads = {Reads::cell, Reads::cell},
-  };
-}
-
-}  // namespace
-
 const Op add_residual =
-    sum_of_two({"Residual stream", "残差流"},
-               {"What the layer has read is added to what came in; nothing that came in is lost.",
-                "把这一层读到的内容加到它的输入上；原来的内容不会丢。"});
-const Op next_query = sum_of_two({"The query of the next read", "下一次读取的查询"},
-                                 {"What was read is added to the query, and the memory is asked again.",
-                                  "把读到的内容加到查询上，再去问一次记忆。"});
+    add_op({"Residual stream", "残差流"},
+           {"What the layer has read is added to what came in; nothing that came in is lost.",
+            "把这一层读到的内容加到它的输入上；原来的内容不会丢。"});
+const Op next_query = add_op({"The query of the next read", "下一次读取的查询"},
+                             {"What was read is added to the query, and the memory is asked again.",
+                              "把读到的内容加到查询上，再去问一次记忆。"});
 
 // ---- Tiles ---------------------------------------------------------------------------------
 

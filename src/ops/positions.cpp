@@ -1,5 +1,6 @@
 // Where a token stands: sinusoids or learned vectors added to X, and rotations of Q and K.
 
+#include "ops/pass_kernels.h"
 #include "ops/position_kernels.h"
 #include "ops/row_helpers.h"
 #include "ops/rows.h"
@@ -70,19 +71,11 @@ constexpr Text kInterleavedWhy{
     "far apart query and key stand.",
     "RoPE（相邻配对）：第 1、2 列一对，第 3、4 列一对……按角度旋转。这样分数只取决于查询和键相距多远。"};
 
-Shape sum_shape(std::span<const Shape> in, const Params&) { return in[0]; }
-
 }  // namespace
 
-const Op positions{
-    .name = "positions",
-    .title = {"Positions", "位置"},
-    .why = {"Where each token stands, counted from 0.", "每个 token 所在的位置，从 0 数起。"},
-    .formula = "",
-    .kernel = {},
-    .shape = [](std::span<const Shape>, const Params& p) { return p.shape; },
-    .cell = [](const CellQuestion&) { return Expression{}; },
-};
+const Op positions =
+    given_op({"Positions", "位置"},
+             {"Where each token stands, counted from 0.", "每个 token 所在的位置，从 0 数起。"}, "positions");
 
 const Op turning_angles{
     .name = "angles",
@@ -139,34 +132,15 @@ const Op sinusoids{
     .reads = {Reads::row},
 };
 
-const Op learned_positions{
-    .name = "parameter",
-    .title = {"Learned positions", "可学习的位置编码"},
-    .why = {"One learned vector per position.", "每个位置一个学来的向量。"},
-    .formula = "",
-    .kernel = {},
-    .shape = [](std::span<const Shape>, const Params& p) { return p.shape; },
-    .cell = [](const CellQuestion&) { return Expression{}; },
-};
+const Op learned_positions =
+    given_op({"Learned positions", "可学习的位置编码"},
+             {"One learned vector per position.", "每个位置一个学来的向量。"}, "parameter");
 
-const Op add_positions{
-    .name = "add",
-    .title = {"Input vectors with positions", "加上位置的输入向量"},
-    .why =
-        {"Attention by itself does not see the order of the tokens; the vector of its position is added to "
-         "each.",
-         "注意力本身看不见 token 的顺序；给每个 token 加上它所在位置的向量。"},
-    .formula = "#1 + #2",
-    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) -> MatrixOf<T> {
-      return in[0].get() + in[1].get();
-    }>(),
-    .shape = sum_shape,
-    .cell =
-        [](const CellQuestion& q) {
-          return Expression{Term(0, q.row, q.col), " + ", Term(1, q.row, q.col)};
-        },
-    .reads = {Reads::cell, Reads::cell},
-};
+const Op add_positions = add_op(
+    {"Input vectors with positions", "加上位置的输入向量"},
+    {"Attention by itself does not see the order of the tokens; the vector of its position is added to "
+     "each.",
+     "注意力本身看不见 token 的顺序；给每个 token 加上它所在位置的向量。"});
 
 // ---- The cache -----------------------------------------------------------------------------
 
@@ -178,13 +152,8 @@ constexpr Op joined_rows(Text title, Text why) {
       .title = title,
       .why = why,
       .formula = "[#1; #2]",
-      .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) -> MatrixOf<T> {
-        const MatrixOf<T>& above = in[0];
-        const MatrixOf<T>& below = in[1];
-        MatrixOf<T> result(above.rows() + below.rows(), above.cols());
-        result.topRows(above.rows()) = above;
-        result.bottomRows(below.rows()) = below;
-        return result;
+      .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) {
+        return kernels::stack_rows<T>(in);
       }>(),
       .shape =
           [](std::span<const Shape> in, const Params&) {
@@ -200,26 +169,14 @@ constexpr Op joined_rows(Text title, Text why) {
 
 }  // namespace
 
-const Op past_keys{
-    .name = "past",
-    .title = {"Cached keys", "缓存的键"},
-    .why = {"Keys of earlier tokens, computed in earlier passes and kept.",
-            "之前的 token 的键，早先算好并缓存下来。"},
-    .formula = "",
-    .kernel = {},
-    .shape = [](std::span<const Shape>, const Params& p) { return p.shape; },
-    .cell = [](const CellQuestion&) { return Expression{}; },
-};
-const Op past_values{
-    .name = "past",
-    .title = {"Cached values", "缓存的值"},
-    .why = {"Values of earlier tokens, computed in earlier passes and kept.",
-            "之前的 token 的值，早先算好并缓存下来。"},
-    .formula = "",
-    .kernel = {},
-    .shape = [](std::span<const Shape>, const Params& p) { return p.shape; },
-    .cell = [](const CellQuestion&) { return Expression{}; },
-};
+const Op past_keys = given_op({"Cached keys", "缓存的键"},
+                              {"Keys of earlier tokens, computed in earlier passes and kept.",
+                               "之前的 token 的键，早先算好并缓存下来。"},
+                              "past");
+const Op past_values = given_op({"Cached values", "缓存的值"},
+                                {"Values of earlier tokens, computed in earlier passes and kept.",
+                                 "之前的 token 的值，早先算好并缓存下来。"},
+                                "past");
 const Op append_keys =
     joined_rows({"Keys, the cached ones first", "键：缓存在前"},
                 {"The new keys are appended to the cached ones; nothing old is computed again.",

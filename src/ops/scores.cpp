@@ -9,9 +9,6 @@
 namespace qkv::ops {
 namespace {
 
-Shape shape_of_params(std::span<const Shape>, const Params& p) { return p.shape; }
-Expression no_cells(const CellQuestion&) { return {}; }
-
 // A ratio needs brackets: s / 1/3 is something else.
 std::string number_text(const CellQuestion& q) {
   const std::string& text = q.params.numbers[0].text;
@@ -121,16 +118,9 @@ const Op temper{
     .reads = {Reads::cell},
 };
 
-const Op given_bias{
-    .name = "given",
-    .title = {"Bias", "偏置"},
-    .why = {"Given by the problem; always added to the scores, after scaling.",
-            "题目给定，总是加在缩放之后的分数上。"},
-    .formula = "",
-    .kernel = {},
-    .shape = shape_of_params,
-    .cell = no_cells,
-};
+const Op given_bias =
+    given_op({"Bias", "偏置"}, {"Given by the problem; always added to the scores, after scaling.",
+                                "题目给定，总是加在缩放之后的分数上。"});
 
 const Op alibi{
     .name = "alibi",
