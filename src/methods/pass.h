@@ -21,31 +21,42 @@ struct Head {
   std::optional<NodeId> v = std::nullopt;  // of a table of scores it is given later
 };
 
-// W_Q, b_O, v_a …: made where they are first needed, and used by every pass that names them.
-class Parameters {
+// Nodes that are made where they are first needed, all under one prefix, whoever needs them.
+class MadeOnce {
  public:
-  NodeId node(Builder& builder, const Problem& problem, const std::string& name);
+  explicit MadeOnce(std::string prefix = "") : prefix_(std::move(prefix)) {}
 
-  // Anything else that is made once, under no prefix.
   template <class Make>
-  NodeId shared(Builder& builder, const std::string& name, Make make) {
+  NodeId node(Builder& builder, const std::string& name, Make make) {
     if (const auto at = made_.find(name); at != made_.end()) return at->second;
     const std::string prefix = builder.prefix();
-    builder.name_under(layer_prefix_);
+    builder.name_under(prefix_);
     const NodeId made = make();
     builder.name_under(prefix);
     return made_[name] = made;
   }
 
-  // From now on parameters belong to this layer alone.
-  void enter_layer(std::string prefix) {
-    layer_prefix_ = std::move(prefix);
-    made_.clear();
+ private:
+  std::string prefix_;
+  std::map<std::string, NodeId> made_;
+};
+
+// W_Q, b_O, v_a …: made where they are first needed, and used by every pass that names them.
+class Parameters {
+ public:
+  NodeId node(Builder& builder, const Problem& problem, const std::string& name);
+
+  // Anything else that all passes share.
+  template <class Make>
+  NodeId shared(Builder& builder, const std::string& name, Make make) {
+    return made_.node(builder, name, make);
   }
 
+  // From now on parameters belong to this layer alone: "L2."
+  void enter_layer(std::string prefix) { made_ = MadeOnce(std::move(prefix)); }
+
  private:
-  std::string layer_prefix_;  // "", or "L2." in a stack
-  std::map<std::string, NodeId> made_;
+  MadeOnce made_;
 };
 
 // Matrices of a pass that stand in the plan already, in place of those that the problem gives.
