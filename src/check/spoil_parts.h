@@ -1,6 +1,9 @@
 // What several ways to do a step wrong are made of.
 #pragma once
 
+#include <optional>
+#include <string_view>
+
 #include "check/spoils.h"
 #include "ops/kernels.h"
 
@@ -24,6 +27,43 @@ M each(const M& a, F f) {
   }
   return result;
 }
+
+template <class F>
+M both(const M& a, const M& b, F f) {
+  if (a.rows() != b.rows() || a.cols() != b.cols()) return M(0, 0);
+  return each(a, [&](Index i, Index j, const Interval& x) { return Interval(f(x, b(i, j))); });
+}
+
+M transposed(const M& a);
+M exponentials(const M& a);
+M divide_rows_by(const M& e, const M& sums);
+M row_sums(const M& e);
+M normalised(const M& e);
+M softmax(const M& scores);
+// Keys outside `open` get −∞.
+M hidden(const M& scores, const Mask& open);
+Mask all_open(const M& like);
+inline bool has_empty_row(const Mask& open) { return !open.rowwise().any().all(); }
+Mask triangle(Index rows, Index cols, long align);
+Interval root(const Interval& x);
+
+// Of the same head, pass or tile, before or after this step.
+const Node* node_beside(const Spoil& s, std::string_view name);
+std::optional<Interval> d_k(const Spoil& s);
+// The scores as they enter the softmax.
+const M* entering(const Spoil& s);
+// Null where the problem has no mask.  Tiles have no weights.
+const Mask* mask_of(const Spoil& s);
+Mask open_keys(const Spoil& s, const M& like);
+// The softmax the problem asks for, of other scores.
+M weights_from(const Spoil& s, const M& scores);
+// The same with no key hidden.
+M weights_from_open(const Spoil& s, const M& scores);
+M with_bias(const Spoil& s, const M& scores);
+// What the mask is added to.
+std::optional<M> unmasked(const Spoil& s);
+// Whether this step is weights · V; the output of tiles, or of all passes together, is another step.
+bool is_read(const Spoil& s);
 
 // −∞ stays.
 M times(const M& a, const Interval& c);
