@@ -6,15 +6,15 @@ namespace qkv::test {
 
 // ---- Exercises ----------------------------------------------------------------------------------
 
-namespace {
-
-Matrix whole_numbers(Random& random, Index rows, Index cols, Index least = -2, Index most = 3) {
+Matrix whole_numbers(Random& random, Index rows, Index cols, Index least, Index most) {
   Matrix m(rows, cols);
   for (Index i = 0; i < rows; ++i) {
     for (Index j = 0; j < cols; ++j) m(i, j) = static_cast<double>(random.whole(least, most));
   }
   return m;
 }
+
+namespace {
 
 // Weights rounded in their last digit move an output by as many units as the values in its column add
 // up to; beyond ten a digit says nothing any more.
@@ -112,15 +112,19 @@ Problem problem_of(const Exercise& e) {
 
 // ---- Pupils --------------------------------------------------------------------------------------
 
-namespace {
+Matrix hidden(const Matrix& scores, const Mask& open) {
+  Matrix result = scores;
+  for (Index k = 0; k < result.size(); ++k) {
+    if (!open(k)) result(k) = -kInfinity;
+  }
+  return result;
+}
 
 Matrix exponentials(const Matrix& z) {
   Matrix result(z.rows(), z.cols());
   for (Index k = 0; k < z.size(); ++k) result(k) = std::exp(z(k));
   return result;
 }
-
-}  // namespace
 
 Matrix softmax(const Matrix& z, std::optional<double> sink) {
   Matrix e = exponentials(z);
@@ -139,14 +143,6 @@ Matrix where_empty(Matrix weights, const Matrix& z, const std::function<double(I
     for (Index j = 0; j < z.cols() && z.row(i).maxCoeff() == -kInfinity; ++j) weights(i, j) = row(i, j);
   }
   return weights;
-}
-
-Matrix hidden(const Matrix& scores, const Mask& open) {
-  Matrix result = scores;
-  for (Index k = 0; k < result.size(); ++k) {
-    if (!open(k)) result(k) = -kInfinity;
-  }
-  return result;
 }
 
 // 0 in the hidden places.
@@ -211,8 +207,19 @@ std::string on_paper(double value, int decimals) {
   return fmt::format("{:.{}f}", value, decimals);
 }
 
+bool is_beyond(const Matrix& a, const Matrix& b, double reach) {
+  for (Index k = 0; k < a.size(); ++k) {
+    if (std::isnan(a(k)) && std::isnan(b(k))) continue;
+    if (a(k) != b(k) && !(std::abs(a(k) - b(k)) <= reach)) return true;
+  }
+  return false;
+}
+
+std::string name_of(const std::string& step) { return step.substr(step.find_last_of('.') + 1); }
+
 bool is_of_whole_numbers(const std::string& step) {
-  return step == "Q" || step == "K" || step == "V" || step == "scores";
+  const std::string name = name_of(step);
+  return name == "Q" || name == "K" || name == "V" || name == "scores";
 }
 
 std::map<NodeId, Given> sheet(const Plan& plan, const Work& work, int decimals,
@@ -598,17 +605,7 @@ double reach(const Exercise& e, const Work& right, const std::string& step, doub
   return e.w_o.cwiseAbs().colwise().sum().maxCoeff() * in_output + 3 * unit;
 }
 
-namespace {
-
-bool is_beyond(const Matrix& a, const Matrix& b, double reach) {
-  for (Index k = 0; k < a.size(); ++k) {
-    if (std::isnan(a(k)) && std::isnan(b(k))) continue;
-    if (a(k) != b(k) && !(std::abs(a(k) - b(k)) <= reach)) return true;
-  }
-  return false;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 bool is_by_rounded_root(const Exercise& e, const Matrix& scores, const Matrix& scaled, double unit) {
   for (double tens = 10; tens < 1e7; tens *= 10) {

@@ -38,6 +38,10 @@ struct Exercise {
 Exercise exercise(Random& random);
 Problem problem_of(const Exercise& e);
 
+Matrix whole_numbers(Random& random, Index rows, Index cols, Index least = -2, Index most = 3);
+Matrix exponentials(const Matrix& z);
+Matrix hidden(const Matrix& scores, const Mask& open);  // −∞ where a key is not open
+
 // A row without a key reads nothing.
 Matrix softmax(const Matrix& z, std::optional<double> sink = {});
 
@@ -67,8 +71,10 @@ std::vector<Slip> slips();
 // honest rounding to `unit` could explain its numbers.
 std::optional<Work> spoiled_work(const Exercise& e, const Slip& slip, const Work& right, double unit);
 
+std::string name_of(const std::string& step);  // "scores" of "h1.scores"
 bool is_of_whole_numbers(const std::string& step);
-std::string on_paper(double value, int decimals);  // "-inf" where hidden
+bool is_beyond(const Matrix& a, const Matrix& b, double reach);  // some number differs by more
+std::string on_paper(double value, int decimals);                // "-inf" where hidden
 
 // No honest rounding of this step and of those before it, to `unit`, moves a number of this step further.
 // Weights move by at most half of what the scores do; a sum moves by its factors.

@@ -11,17 +11,11 @@
 
 #include "check/judge.h"
 #include "check/mistakes.h"
+#include "confusion.h"
 #include "pupils.h"
 
 namespace qkv::test {
 namespace {
-
-const JudgedStep* first_wrong(const Judgement& judgement) {
-  for (const JudgedStep& step : judgement.steps) {
-    if (step.verdict == Verdict::wrong) return &step;
-  }
-  return nullptr;
-}
 
 const JudgedStep& judged(const Judgement& judgement, const Plan& plan, std::string_view id) {
   for (const JudgedStep& step : judgement.steps) {
@@ -41,35 +35,11 @@ std::set<std::string> some_unwritten(Random& random, const Work& work, const std
   return unwritten;
 }
 
-std::string list(const std::vector<const Mistake*>& mistakes) {
-  std::string text;
-  for (const Mistake* mistake : mistakes) text += (text.empty() ? "" : " ") + std::string(mistake->id);
-  return text.empty() ? "none" : text;
-}
-
-// A slip that knows nothing of attention is named when no mistake of attention gives the same numbers.
-bool names(const std::vector<const Mistake*>& mistakes, const std::string& id) {
-  const bool is_general = id == "M08" || id == "S2" || id == "S3" || id == "S4" || id == "S9";
-  return std::any_of(mistakes.begin(), mistakes.end(),
-                     [&](const Mistake* mistake) { return is_general || mistake->id == id; });
-}
-
 TEST_CASE("a mistake is found at its step, called by its name, and held against nobody later on") {
   QKV_SAY_SEED();
   Random random(91);
   const std::vector<Slip> all = slips();
-  struct Count {
-    int made = 0;
-    int at_step = 0;
-    int named = 0;
-    int first = 0;
-    int clean = 0;  // nothing wrong afterwards
-    std::map<std::string, int> instead;
-  };
-  std::map<std::string, Count> counts;  // by id and step
-  Count total;
-  std::vector<std::string> examples;  // the first failure of each kind
-  std::set<std::string> kinds;
+  Confusion confusion;
   constexpr int kDecimals = 3;
   const double unit = std::pow(10.0, -kDecimals);
   for (Index run = 0; run < sheets(40); ++run) {
@@ -77,61 +47,14 @@ TEST_CASE("a mistake is found at its step, called by its name, and held against 
     const Trace truth = traced(problem_of(e));
     const Work right = right_work(e);
     for (const Slip& slip : all) {
-      const std::string step = slip.step;
       const auto work = spoiled_work(e, slip, right, unit);
       if (!work) continue;
-      const auto answers = sheet(truth.plan(), *work, kDecimals, some_unwritten(random, *work, step));
-      const Judgement judgement = judge(truth, answers, kDecimals);
-
-      const JudgedStep* wrong = first_wrong(judgement);
-      const bool at_step = wrong != nullptr && truth.plan()[wrong->node].id == step;
-      const bool is_named = at_step && names(wrong->mistakes, slip.id);
-      const bool is_first = is_named && wrong->mistakes.front()->id == std::string(slip.id);
-      const bool is_clean =
-          std::count_if(judgement.steps.begin(), judgement.steps.end(),
-                        [](const JudgedStep& s) { return s.verdict == Verdict::wrong; }) <= 1;
-      for (Count* count : {&counts[std::string(slip.id) + " in " + step], &total}) {
-        ++count->made;
-        count->at_step += at_step;
-        count->named += is_named;
-        count->first += is_first;
-        count->clean += is_clean;
-        if (!is_first)
-          ++count->instead[wrong == nullptr ? "nothing wrong"
-                           : !at_step       ? "wrong in " + truth.plan()[wrong->node].id
-                                            : list(wrong->mistakes)];
-      }
-      if (at_step && is_named && is_clean) continue;
-      const std::string kind =
-          fmt::format("{} in {}: {}{}{}", slip.id, step, at_step ? "" : "not found there ",
-                      is_named ? "" : "not named ", is_clean ? "" : "wrong later");
-      if (!kinds.insert(kind).second) continue;
-      std::string verdicts;
-      for (const JudgedStep& s : judgement.steps)
-        verdicts += fmt::format(" {}:{}", truth.plan()[s.node].id, static_cast<int>(s.verdict));
-      examples.push_back(kind + "\n" + text_of(e) + text_of(truth.plan(), answers) + verdicts + "\n" +
-                         (wrong != nullptr ? list(wrong->mistakes) : "") + "\n");
+      const auto answers = sheet(truth.plan(), *work, kDecimals, some_unwritten(random, *work, slip.step));
+      confusion.add(slip.id, slip.step, truth, judge(truth, answers, kDecimals),
+                    [&] { return text_of(e) + text_of(truth.plan(), answers); });
     }
   }
-  std::string table = "made, found at the step, named, named first, no wrong step later:\n";
-  for (const auto& [name, c] : counts) {
-    table +=
-        fmt::format("  {:16} {:5} {:5} {:5} {:5} {:5}", name, c.made, c.at_step, c.named, c.first, c.clean);
-    for (const auto& [instead, times] : c.instead) table += fmt::format("  {}× {}", times, instead);
-    table += "\n";
-  }
-  table += fmt::format("  {:16} {:5} {:5} {:5} {:5} {:5}\n", "all", total.made, total.at_step, total.named,
-                       total.first, total.clean);
-  const bool is_good = total.at_step == total.made && total.named == total.made &&
-                       total.clean == total.made && total.first * 100 >= total.made * 95;
-  if (!is_good || std::getenv("QKV_SHEETS") != nullptr) {
-    for (const std::string& example : examples) table += example;
-    MESSAGE(table);
-  }
-  CHECK(total.at_step == total.made);
-  CHECK(total.named == total.made);
-  CHECK(total.clean == total.made);
-  CHECK(total.first * 100 >= total.made * 95);
+  confusion.check();
 }
 
 TEST_CASE("every mistake of the table is made above, but for a few that need another kind of problem") {

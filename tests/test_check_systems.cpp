@@ -6,14 +6,13 @@
 #include <complex>
 #include <utility>
 
+#include "confusion.h"
+#include "pupils.h"
 #include "reading.h"
 #include "support.h"
-#include "system_pupils.h"
 
 namespace qkv::test {
 namespace {
-
-using namespace systems;
 
 constexpr int kDecimals = 3;
 constexpr double kRopeBase = 100;
@@ -470,7 +469,7 @@ TEST_CASE("a mistake in heads, groups, positions or tiles is found at its step a
             worked(s, [&](const std::string& at, const Matrix& as) { return at == step ? spoiled : as; });
         const auto answers = sheet(truth.plan(), work, kDecimals);
         confusion.add(slip.id, step, truth, judge(truth, answers, kDecimals),
-                      [&] { return text_of(s) + sheet_text(truth.plan(), answers); });
+                      [&] { return text_of(s) + test::text_of(truth.plan(), answers); });
       }
     }
   }
@@ -503,7 +502,7 @@ TEST_CASE("a right sheet about heads, groups, positions or tiles is not accused"
     const auto answers = sheet(truth.plan(), work, kDecimals, unwritten);
     const Judgement judgement = judge(truth, answers, kDecimals);
     const JudgedStep* wrong = first_wrong(judgement);
-    INFO(text_of(s), sheet_text(truth.plan(), answers), std::string(is_rounded ? "rounded " : ""),
+    INFO(text_of(s), test::text_of(truth.plan(), answers), std::string(is_rounded ? "rounded " : ""),
          std::string(has_rounded_root ? "rounded root " : ""),
          wrong != nullptr ? truth.plan()[wrong->node].id : "");
     CHECK(judgement.is_right());
@@ -541,7 +540,7 @@ TEST_CASE("a mistake made in every head, row or tile is known by the last step a
       if (!is_beyond(work.at(last), right.at(last), reach(s, last, last))) continue;
       const auto answers = sheet(truth.plan(), {{last, work.at(last)}}, kDecimals);
       confusion.add(id, last, truth, judge(truth, answers, kDecimals),
-                    [&] { return text_of(s) + sheet_text(truth.plan(), answers); });
+                    [&] { return text_of(s) + test::text_of(truth.plan(), answers); });
     }
   }
   confusion.check();

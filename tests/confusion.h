@@ -1,15 +1,10 @@
-// Pupils of whole systems, made of plain doubles, and how well their mistakes are found.
+// How well mistakes that were made on purpose are found.
 #pragma once
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,105 +13,13 @@
 #include "check/mistakes.h"
 #include "support.h"
 
-namespace qkv::test::systems {
-
-inline Matrix whole_numbers(Random& random, Index rows, Index cols, Index least = -2, Index most = 3) {
-  Matrix m(rows, cols);
-  for (Index i = 0; i < rows; ++i) {
-    for (Index j = 0; j < cols; ++j) m(i, j) = static_cast<double>(random.whole(least, most));
-  }
-  return m;
-}
-
-inline Matrix exponentials(const Matrix& z) {
-  Matrix result(z.rows(), z.cols());
-  for (Index k = 0; k < z.size(); ++k) result(k) = std::exp(z(k));
-  return result;
-}
-
-// A row without a key reads nothing.
-inline Matrix softmax(const Matrix& z, std::optional<double> sink = {}) {
-  Matrix e = exponentials(z);
-  for (Index i = 0; i < e.rows(); ++i) {
-    const double sum = e.row(i).sum() + (sink ? std::exp(*sink) : 0);
-    for (Index j = 0; j < e.cols() && sum > 0; ++j) e(i, j) = e(i, j) / sum;
-  }
-  return e;
-}
-
-inline Matrix hidden(const Matrix& scores, const Mask& open) {
-  Matrix result = scores;
-  for (Index k = 0; k < result.size(); ++k) {
-    if (!open(k)) result(k) = -kInfinity;
-  }
-  return result;
-}
-
-using Work = std::map<std::string, Matrix>;  // by step
-using Change = std::function<Matrix(const std::string& step, const Matrix& value)>;
-
-inline bool is_whole(const Matrix& m) {
-  return (m.array() == m.array().round()).all() && (m.array().abs() < kInfinity).all();
-}
-
-inline std::string on_paper(double value, int decimals) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  return fmt::format("{:.{}f}", value, decimals);
-}
-
-// "scores" of "h1.scores".
-inline std::string name_of(const std::string& step) { return step.substr(step.find_last_of('.') + 1); }
-
-inline bool is_of_whole_numbers(const std::string& step) {
-  const std::string name = name_of(step);
-  return name == "Q" || name == "K" || name == "V" || name == "scores";
-}
-
-// A sheet with the steps of `work` but those in `unwritten`.
-inline std::map<NodeId, Given> sheet(const Plan& plan, const Work& work, int decimals,
-                                     const std::set<std::string>& unwritten = {}) {
-  std::map<NodeId, Given> answers;
-  for (const auto& [step, value] : work) {
-    if (unwritten.contains(step)) continue;
-    const bool is_short = is_of_whole_numbers(step) && is_whole(value);
-    Given given{
-        .rows = value.rows(), .cols = value.cols(), .cells = {}, .row_labels = {}, .source = {}, .span = {}};
-    for (Index i = 0; i < value.rows(); ++i) {
-      for (Index j = 0; j < value.cols(); ++j)
-        given.cells.push_back(written(on_paper(value(i, j), is_short ? 0 : decimals)));
-    }
-    answers.emplace(node_named(plan, step), std::move(given));
-  }
-  return answers;
-}
-
-// "[weights] 0.50 0.50 ; 1.00 0.00 [output] …", to be read when a test fails.
-inline std::string sheet_text(const Plan& plan, const std::map<NodeId, Given>& answers) {
-  std::string text;
-  for (const auto& [node, given] : answers) {
-    text += "[" + plan[node].id + "]";
-    for (Index i = 0; i < given.rows; ++i) {
-      for (Index j = 0; j < given.cols; ++j) text += (j == 0 && i > 0 ? " ; " : " ") + given.at(i, j).text;
-    }
-    text += "\n";
-  }
-  return text;
-}
+namespace qkv::test {
 
 inline const JudgedStep* first_wrong(const Judgement& judgement) {
   for (const JudgedStep& step : judgement.steps) {
     if (step.verdict == Verdict::wrong) return &step;
   }
   return nullptr;
-}
-
-inline bool is_beyond(const Matrix& a, const Matrix& b, double reach) {
-  for (Index k = 0; k < a.size(); ++k) {
-    if (std::isnan(a(k)) && std::isnan(b(k))) continue;
-    if (a(k) != b(k) && !(std::abs(a(k) - b(k)) <= reach)) return true;
-  }
-  return false;
 }
 
 inline std::string list(const std::vector<const Mistake*>& mistakes) {
@@ -211,4 +114,4 @@ class Confusion {
   std::set<std::string> kinds_;
 };
 
-}  // namespace qkv::test::systems
+}  // namespace qkv::test
