@@ -55,7 +55,8 @@ build_and_test() ( # DIR TARGETS CMAKE-OPTION...
   done
   unit_tests "$dir"
 )
-# A second compiler reads everything, the program too, and without the precompiled header, which hides a forgotten include.
+# A second compiler reads everything, the program too, and src/ without the precompiled header, which hides a forgotten
+# include.
 with_clang() { # SANITIZE
   build_and_test "$BUILD_DIR/clang" 'qkv_tests qkv' -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON \
     -DQKV_SANITIZE="$1"
