@@ -4,6 +4,7 @@
 #include <string>
 
 #include "plan/plan.h"
+#include "report/math.h"
 
 namespace qkv {
 
@@ -17,6 +18,9 @@ Reading reading_of(const Node& node, bool brief);
 
 // `brief`: as the node's Brief tells it, where it has one.
 //
+// As a tree, for renderers that set formulas.  Without parts for inputs.
+Math math_formula(const Plan& plan, NodeId id, bool brief = false);
+
 // In TeX, with step ids as names: "Q K^T", "\frac{scores}{\sqrt{d_k}}".  Empty for inputs.
 std::string tex_formula(const Plan& plan, NodeId id, bool brief = false);
 

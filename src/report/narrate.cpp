@@ -187,8 +187,7 @@ class Narrator {
     const Node& node = plan_[id];
     heading(node);
     if (node.role != Role::given) explain_once(why(node));
-    add(Formula{node.id, tex_formula(plan_, id, is_brief()), plain_formula(plan_, id, is_brief()),
-                formula_with_shapes(plan_, id, is_brief())});
+    add(Formula{node.id, math_formula(plan_, id, is_brief()), formula_with_shapes(plan_, id, is_brief())});
     if (shows_table(id)) add(table(id));
     remarks(id);
     departure_remark(id);

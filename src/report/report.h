@@ -6,6 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "report/math.h"
+
 namespace qkv {
 
 struct Heading {
@@ -24,8 +26,7 @@ struct Paragraph {
 // scores = Q · Kᵀ, and the same with shapes.
 struct Formula {
   std::string name;
-  std::string tex;     // right-hand side, in the TeX subset of Op::formula
-  std::string plain;   // right-hand side, for a terminal
+  Math right;          // without parts for what is given
   std::string shapes;  // "scores (3×3) = Q (3×2) · Kᵀ (2×3)"
 };
 
