@@ -74,7 +74,7 @@ int run_cache(const CacheOptions& options) {
   if (presentation->format == Format::json) {
     write_output(options.output, as_json(*question), {}, diagnostics);
   } else {
-    write_text(told(*question, presentation->language), options, *presentation, {}, diagnostics);
+    write_report(told(*question, presentation->language), options, *presentation, {}, diagnostics);
   }
   return finish(options, diagnostics);
 }

@@ -71,7 +71,7 @@ std::string render(const std::vector<Marked>& marked, const Trace& truth, const 
   const Report report = is_class
                             ? marks_table(marked, truth.plan(), language)
                             : feedback(marked.front().judgement, truth, worked.about.title, language, hint);
-  return as_text(report, options, presentation);
+  return render(report, options, presentation);
 }
 
 int run_check(const CheckOptions& options) {

@@ -134,7 +134,7 @@ int run_cost(const CostOptions& options) {
   if (presentation->format == Format::json) {
     write_output(options.output, as_json(*cost), files, diagnostics);
   } else {
-    write_text(told(*cost, presentation->language), options, *presentation, files, diagnostics);
+    write_report(told(*cost, presentation->language), options, *presentation, files, diagnostics);
   }
   return finish(options, diagnostics);
 }

@@ -42,7 +42,7 @@ int run_detect(DetectOptions options) {
   if (presentation->format == Format::json) {
     write_output(options.output, as_json(found), inputs, diagnostics);
   } else {
-    write_text(told(found, presentation->language), options, *presentation, inputs, diagnostics);
+    write_report(told(found, presentation->language), options, *presentation, inputs, diagnostics);
   }
   const int status = finish(options, diagnostics);
   return status != 0 || !found.empty() ? status : kNoneFound;

@@ -46,7 +46,7 @@ int run_diff(const DiffOptions& options) {
   if (presentation->format == Format::json) {
     write_output(options.output, as_json(result), inputs, diagnostics);
   } else {
-    write_text(told(result, options.a, options.b, presentation->language), options, *presentation, inputs,
+    write_report(told(result, options.a, options.b, presentation->language), options, *presentation, inputs,
                diagnostics);
   }
   const int status = finish(options, diagnostics);

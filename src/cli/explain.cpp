@@ -19,7 +19,7 @@ int run_explain(const ExplainOptions& options) {
   Said reason;
   Said hint;
   if (const auto cell = find_cell(worked->trace.plan(), options.cell, reason, hint)) {
-    write_text(explain(worked->trace, *cell, worked->telling), options, *presentation, worked->input_files,
+    write_report(explain(worked->trace, *cell, worked->telling), options, *presentation, worked->input_files,
                diagnostics);
     warn_of_assumed_ties(worked->trace, diagnostics);
   } else {

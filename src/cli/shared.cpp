@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "base/suggest.h"
 #include "cli/language.h"
@@ -13,6 +14,8 @@
 #include "methods/methods.h"
 #include "plan/training.h"
 #include "problem/keys.h"
+#include "render/csv.h"
+#include "render/markdown.h"
 #include "render/text.h"
 
 namespace qkv {
@@ -53,11 +56,32 @@ struct FormatName {
   const char* extension;
   Format format;
 };
-constexpr std::array<FormatName, 2> kFormats{
-    {{"text", ".txt", Format::text}, {"json", ".json", Format::json}}};
+constexpr std::array<FormatName, 8> kFormats{{{"text", ".txt", Format::text},
+                                             {"json", ".json", Format::json},
+                                             {"md", ".md", Format::md},
+                                             {"latex", ".tex", Format::latex},
+                                             {"html", ".html", Format::html},
+                                             {"svg", ".svg", Format::svg},
+                                             {"csv", ".csv", Format::csv},
+                                             {"npy", ".npy", Format::npy}}};
 
-// Named like forms that are still to come: plain text under such a name would mislead.
-constexpr std::array<const char*, 6> kLaterExtensions{".md", ".tex", ".html", ".svg", ".csv", ".npy"};
+bool is_offered(const SharedOptions& options, Format format) {
+  return std::find(options.offered.begin(), options.offered.end(), format) != options.offered.end();
+}
+
+std::vector<FormatName> offered_formats(const SharedOptions& options) {
+  std::vector<FormatName> offered;
+  std::copy_if(kFormats.begin(), kFormats.end(), std::back_inserter(offered),
+               [&](const FormatName& row) { return is_offered(options, row.format); });
+  return offered;
+}
+
+struct TablesName {
+  const char* name;
+  LatexStyle::Tables tables;
+};
+constexpr std::array<TablesName, 2> kLatexTables{
+    {{"booktabs", LatexStyle::Tables::booktabs}, {"bmatrix", LatexStyle::Tables::bmatrix}}};
 
 struct DetailName {
   const char* name;
@@ -301,11 +325,20 @@ void add_telling_options(CLI::App& app, SharedOptions& options, Language languag
   app.add_flag("--plain-doubles", options.plain_doubles)->group("");
 }
 
-void add_format_option(CLI::App& app, SharedOptions& options, Language language) {
+void add_format_option(CLI::App& app, SharedOptions& options, Language language,
+                       std::span<const Format> offered) {
+  options.offered.assign(offered.begin(), offered.end());
   app.add_option(
          "-f,--format", options.format,
          Text{"form of the output; guessed from -o name.json", "输出格式；可由 -o 的扩展名推断"}.in(language))
-      ->type_name(names_of(kFormats));
+      ->type_name(names_of(offered_formats(options)));
+  if (!is_offered(options, Format::latex)) return;
+  app.add_flag("--standalone", options.is_standalone,
+               Text{"LaTeX with its preamble, ready to compile", "带导言区、可直接编译的 LaTeX"}.in(language));
+  app.add_option("--latex-tables", options.latex_tables,
+                 Text{"tables with labels, or matrices in brackets", "LaTeX 的表：带标签的表格，或方括号矩阵"}
+                     .in(language))
+      ->type_name(names_of(kLatexTables));
 }
 
 void add_output_options(CLI::App& app, SharedOptions& options, Language language) {
@@ -361,22 +394,30 @@ std::optional<Presentation> presentation_of(const SharedOptions& options, Diagno
           "", say({"--arithmetic and --exact exclude each other", "--arithmetic 与 --exact 不能同时使用"}));
     }
   }
+  const std::vector<FormatName> offered = offered_formats(options);
   if (!options.format.empty()) {
-    const auto format = row_named(kFormats, "--format", options.format, diagnostics);
-    if (format != kFormats.end()) p.format = format->format;
+    const auto format = row_named(offered, "--format", options.format, diagnostics);
+    if (format != offered.end()) p.format = format->format;
   } else if (!options.has_own_forms) {
     for (const FormatName& f : kFormats) {
-      if (options.output.ends_with(f.extension)) p.format = f.format;
-    }
-    for (const char* extension : kLaterExtensions) {
-      if (!options.output.ends_with(extension)) continue;
+      if (!options.output.ends_with(f.extension)) continue;
+      if (is_offered(options, f.format)) {
+        p.format = f.format;
+        continue;
+      }
       diagnostics.error(options.output,
-                        say({"this version does not write {0}", "这个版本还不能写 {0}"}, extension),
-                        say({"it writes: {0}; --format text writes text under any name",
-                             "可写：{0}；--format text 可用任何文件名"},
-                            names_of(kFormats)));
+                        say({"this command does not write {0}", "这个命令不能写 {0}"}, f.extension),
+                        offered.size() > 1
+                            ? say({"it writes: {0}; --format text writes text under any name",
+                                   "可写：{0}；--format text 可用任何文件名"},
+                                  names_of(offered))
+                            : say({"it writes text, to a name without that ending",
+                                   "它只写文本，请换一个没有这个扩展名的文件名"}));
     }
   }
+  p.latex.is_standalone = options.is_standalone;
+  const auto tables = row_named(kLatexTables, "--latex-tables", options.latex_tables, diagnostics);
+  if (tables != kLatexTables.end()) p.latex.tables = tables->tables;
   if (diagnostics.has_errors()) return std::nullopt;
   return p;
 }
@@ -471,16 +512,25 @@ std::optional<Worked> work_out(const ProblemInput& input, const SharedOptions& o
   return worked;
 }
 
-std::string as_text(const Report& report, const SharedOptions& options, const Presentation& presentation) {
+std::string render(const Report& report, const SharedOptions& options, const Presentation& presentation) {
+  switch (presentation.format) {
+    case Format::md:
+      return render_markdown(report);
+    case Format::latex:
+      return render_latex(report, presentation.latex);
+    case Format::csv:
+      return render_csv(report);
+    default:
+      break;
+  }
   const bool goes_to_file = !options.output.empty() && options.output != "-";
-  const TextStyle style{.color = !goes_to_file && wants_color(presentation.color, STDOUT_FILENO),
-                        .ascii = options.ascii};
-  return render_text(report, style);
+  return render_text(report, {.color = !goes_to_file && wants_color(presentation.color, STDOUT_FILENO),
+                              .ascii = options.ascii});
 }
 
-void write_text(const Report& report, const SharedOptions& options, const Presentation& presentation,
-                const std::vector<std::string>& inputs, Diagnostics& diagnostics) {
-  write_output(options.output, as_text(report, options, presentation), inputs, diagnostics);
+void write_report(const Report& report, const SharedOptions& options, const Presentation& presentation,
+                  const std::vector<std::string>& inputs, Diagnostics& diagnostics) {
+  write_output(options.output, render(report, options, presentation), inputs, diagnostics);
 }
 
 void warn_of_assumed_ties(const Trace& trace, Diagnostics& diagnostics) {

@@ -6,16 +6,19 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/diagnostic.h"
 #include "cli/output.h"
 #include "problem/read_problem.h"
+#include "render/latex.h"
 #include "report/narrate.h"
 
 namespace qkv {
@@ -23,7 +26,9 @@ namespace qkv {
 // The type name of options that take one, by which a message tells them from those that take any number.
 inline constexpr const char* kWholeNumber = "N";
 
-enum class Format { text, json };
+enum class Format { text, json, md, latex, html, svg, csv, npy };
+// What a command offers that writes a report and its data.
+inline constexpr std::array kReportFormats{Format::text, Format::json, Format::md, Format::latex, Format::csv};
 
 struct SharedOptions {
   std::string file;
@@ -34,6 +39,9 @@ struct SharedOptions {
   std::string head;
   std::string detail = "steps";
   std::string format;
+  std::vector<Format> offered{Format::text};  // the forms that this command writes
+  bool is_standalone = false;                 // LaTeX with its preamble
+  std::string latex_tables = "booktabs";
   std::string output;
   std::string color = "auto";
   std::string lang = "auto";
@@ -58,8 +66,9 @@ void add_arithmetic_options(CLI::App& app, SharedOptions& options, Language lang
 void add_telling_options(CLI::App& app, SharedOptions& options, Language language);
 // --steps --detail, for a sheet that asks.
 void add_asking_options(CLI::App& app, SharedOptions& options, Language language);
-// --format, for commands that have more than one.
-void add_format_option(CLI::App& app, SharedOptions& options, Language language);
+// --format, for commands that have more than one; and what goes with LaTeX, where that is one of them.
+void add_format_option(CLI::App& app, SharedOptions& options, Language language,
+                       std::span<const Format> offered = kReportFormats);
 // --output --color --ascii --lang -q -v.
 void add_output_options(CLI::App& app, SharedOptions& options, Language language);
 
@@ -79,6 +88,7 @@ struct Presentation {
   Language language = Language::en;
   ColorChoice color = ColorChoice::automatic;
   Format format = Format::text;
+  LatexStyle latex;
   Detail detail = Detail::steps;
   const FloatFormat* arithmetic = nullptr;  // null: the true digits
 };
@@ -90,12 +100,12 @@ std::optional<Worked> work_out(const SharedOptions& options, const Presentation&
 std::optional<Worked> work_out(const ProblemInput& input, const SharedOptions& options,
                                const Presentation& presentation, Diagnostics& diagnostics);
 
-// A report as text, in colour where --output and the terminal allow it.
-std::string as_text(const Report& report, const SharedOptions& options, const Presentation& presentation);
+// A report in the form asked for; text is in colour where --output and the terminal allow it.
+std::string render(const Report& report, const SharedOptions& options, const Presentation& presentation);
 
-// Writes a report as text, to --output or standard output.
-void write_text(const Report& report, const SharedOptions& options, const Presentation& presentation,
-                const std::vector<std::string>& inputs, Diagnostics& diagnostics);
+// The same, written to --output or standard output.
+void write_report(const Report& report, const SharedOptions& options, const Presentation& presentation,
+                  const std::vector<std::string>& inputs, Diagnostics& diagnostics);
 
 // Of a table whose rows have a `name`: the names, and an error about a value that is none of them.
 template <class Table>

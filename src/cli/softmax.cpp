@@ -135,7 +135,7 @@ void tell_sweep(const Sweep& sweep, const Row& row, const SoftmaxOptions& option
     }
     lines.push_back({fmt::format("{} = {}", sweep.name, value), std::move(traced->trace)});
   }
-  write_text(softmax_sweep(lines, scores, telling), options, presentation, {}, diagnostics);
+  write_report(softmax_sweep(lines, scores, telling), options, presentation, {}, diagnostics);
 }
 
 int run_softmax(const SoftmaxOptions& options) {
@@ -161,7 +161,7 @@ int run_softmax(const SoftmaxOptions& options) {
   const auto traced = trace_of(row, diagnostics);
   if (!traced) return finish(options, diagnostics);
   const Telling telling{.decimals = traced->problem.decimals, .language = presentation->language};
-  write_text(softmax_lines(traced->trace, telling), options, *presentation, {}, diagnostics);
+  write_report(softmax_lines(traced->trace, telling), options, *presentation, {}, diagnostics);
   return finish(options, diagnostics);
 }
 

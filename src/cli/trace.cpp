@@ -22,17 +22,14 @@ int run_trace(const SharedOptions& options) {
   if (!worked) return finish(options, diagnostics);
   if (options.is_verbose) tell_what_was_read(*worked, diagnostics);
 
-  switch (presentation->format) {
-    case Format::json:
-      write_output(options.output,
-                   render_json(worked->trace, worked->about, worked->comparisons, worked->telling),
-                   worked->input_files, diagnostics);
-      break;
-    case Format::text:
-      write_text(narrate(worked->trace, worked->about, worked->comparisons, worked->telling), options,
+  if (presentation->format == Format::json) {
+    write_output(options.output,
+                 render_json(worked->trace, worked->about, worked->comparisons, worked->telling),
+                 worked->input_files, diagnostics);
+  } else {
+    write_report(narrate(worked->trace, worked->about, worked->comparisons, worked->telling), options,
                  *presentation, worked->input_files, diagnostics);
-      if (worked->telling.only_output) warn_of_assumed_ties(worked->trace, diagnostics);
-      break;
+    if (worked->telling.only_output) warn_of_assumed_ties(worked->trace, diagnostics);
   }
   return finish(options, diagnostics);
 }

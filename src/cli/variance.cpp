@@ -37,7 +37,7 @@ int run_variance(const VarianceOptions& options) {
   if (presentation->format == Format::json) {
     write_output(options.output, as_json(result), {}, diagnostics);
   } else {
-    write_text(told(result, presentation->language), options, *presentation, {}, diagnostics);
+    write_report(told(result, presentation->language), options, *presentation, {}, diagnostics);
   }
   return finish(options, diagnostics);
 }

@@ -84,7 +84,8 @@ TableCell shown_cell(const Trace& trace, const CellAt& at, int decimals) {
     return {with_infinity_sign(std::move(text)), CellRole::forbidden};
   }
   const bool is_infinite = text == "inf" || text == "-inf" || text == "nan";
-  return {with_infinity_sign(std::move(text)), is_infinite ? CellRole::infinite : CellRole::number};
+  if (is_infinite) return {with_infinity_sign(std::move(text)), CellRole::infinite};
+  return {std::move(text), CellRole::number, trace.values(at.node)(at.row, at.col)};
 }
 
 std::string exact_form(const Trace& trace, const CellAt& at) {

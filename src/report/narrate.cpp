@@ -252,6 +252,7 @@ class Narrator {
     const Node& node = plan_[id];
     Table table;
     table.id = node.id;
+    table.node = id;
     table.holds_terms = telling_.exact;
     if (!node.cols.empty()) {
       table.columns = node.cols;
@@ -261,6 +262,7 @@ class Narrator {
     if (node.has_row_sums && !table.columns.empty()) table.columns.push_back(in(say({"sum", "行和"})));
     for (Index i = 0; i < node.shape.rows; ++i) {
       if (!shows_row(node, i)) continue;
+      table.node_rows.push_back(i);
       if (!node.rows.empty()) {
         table.row_labels.push_back(node.rows[static_cast<std::size_t>(i)]);
       } else if (node.shape.rows > 1) {
@@ -281,10 +283,11 @@ class Narrator {
     const std::string exact = exact_form(trace_, at);
     // An output over exponentials would take a line; its weights have shown them.
     const bool is_output_of_e = exact.find('e') != std::string::npos && plan_[at.node].cols.empty();
-    if (exact.empty() || is_output_of_e) return {"≈ " + shown.text, CellRole::symbolic};
-    if (exact.find_first_not_of("-0123456789") == std::string::npos) return {exact, CellRole::symbolic};
+    if (exact.empty() || is_output_of_e) return {"≈ " + shown.text, CellRole::symbolic, shown.value};
+    if (exact.find_first_not_of("-0123456789") == std::string::npos)
+      return {exact, CellRole::symbolic, shown.value};
     const bool is_equal = trace_.is_exactly(at.node, at.row, at.col, shown.text);
-    return {exact + (is_equal ? " = " : " ≈ ") + shown.text, CellRole::symbolic};
+    return {exact + (is_equal ? " = " : " ≈ ") + shown.text, CellRole::symbolic, shown.value};
   }
 
   // What is worth saying about this step's numbers in particular.

@@ -2,10 +2,12 @@
 // roles, lines of working, notes.  Every renderer reads this; none of them calculates.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "plan/plan.h"
 #include "report/math.h"
 
 namespace qkv {
@@ -41,6 +43,7 @@ enum class CellRole {
 struct TableCell {
   std::string text;
   CellRole role = CellRole::number;
+  std::optional<double> value = std::nullopt;  // of a finite number, where a colour may show how large it is
 };
 
 struct Table {
@@ -48,6 +51,8 @@ struct Table {
   std::vector<std::string> columns;     // one a cell; empty: no heading line
   std::vector<std::string> row_labels;  // one a row; empty: rows have no names
   std::vector<std::vector<TableCell>> rows;
+  std::optional<NodeId> node = std::nullopt;  // whose values these are …
+  std::vector<Index> node_rows = {};          // … and which of its rows each row shows
   bool holds_terms = false;  // e / (1 + e) ≈ 0.73: no points that would stand below one another
 };
 

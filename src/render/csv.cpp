@@ -1,0 +1,50 @@
+#include "render/csv.h"
+
+#include <algorithm>
+
+#include "base/escape.h"
+
+namespace qkv {
+namespace {
+
+std::string field(const TableCell& cell) {
+  if (cell.role == CellRole::symbolic) return csv_text(cell.text);
+  if (cell.text == "−∞") return "-inf";
+  if (cell.text == "∞") return "inf";
+  return cell.text;
+}
+
+void write(const Table& table, std::string& out) {
+  const bool has_labels = !table.row_labels.empty();
+  std::vector<std::string> line;
+  const auto end_line = [&] {
+    for (std::size_t j = 0; j < line.size(); ++j) out += (j == 0 ? "" : ",") + line[j];
+    out += "\n";
+    line.clear();
+  };
+  const std::size_t columns = table.rows.empty() ? 0 : table.rows.front().size();
+  if (has_labels) line.push_back(csv_text(table.id));
+  for (std::size_t j = 0; j < columns; ++j)
+    line.push_back(table.columns.empty() ? "" : csv_text(table.columns[j]));
+  end_line();
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    if (has_labels) line.push_back(csv_text(table.row_labels[i]));
+    for (const TableCell& cell : table.rows[i]) line.push_back(field(cell));
+    end_line();
+  }
+}
+
+}  // namespace
+
+std::string render_csv(const Report& report) {
+  std::string out;
+  for (const Block& block : report.blocks) {
+    const auto* table = std::get_if<Table>(&block);
+    if (table == nullptr) continue;
+    if (!out.empty()) out += "\n";
+    write(*table, out);
+  }
+  return out;
+}
+
+}  // namespace qkv
