@@ -1,7 +1,5 @@
 #include "render/csv.h"
 
-#include <algorithm>
-
 #include "base/escape.h"
 
 namespace qkv {
@@ -15,22 +13,15 @@ std::string field(const TableCell& cell) {
 }
 
 void write(const Table& table, std::string& out) {
-  const bool has_labels = !table.row_labels.empty();
-  std::vector<std::string> line;
-  const auto end_line = [&] {
-    for (std::size_t j = 0; j < line.size(); ++j) out += (j == 0 ? "" : ",") + line[j];
-    out += "\n";
-    line.clear();
-  };
   const std::size_t columns = table.rows.empty() ? 0 : table.rows.front().size();
-  if (has_labels) line.push_back(csv_text(table.id));
+  out += csv_text(table.id);
   for (std::size_t j = 0; j < columns; ++j)
-    line.push_back(table.columns.empty() ? "" : csv_text(table.columns[j]));
-  end_line();
+    out += "," + (table.columns.empty() ? "" : csv_text(table.columns[j]));
+  out += "\n";
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    if (has_labels) line.push_back(csv_text(table.row_labels[i]));
-    for (const TableCell& cell : table.rows[i]) line.push_back(field(cell));
-    end_line();
+    if (!table.row_labels.empty()) out += csv_text(table.row_labels[i]);
+    for (const TableCell& cell : table.rows[i]) out += "," + field(cell);
+    out += "\n";
   }
 }
 
