@@ -64,7 +64,7 @@ def read_latex(text):
     steps, name, rows = {}, None, None
     for line in text.split("\n"):
         plain = re.sub(r"\\([_#$%&{}])", r"\1", line)
-        shapes = re.match(r"(\S+) \(\d+\$\\times \$\d+\)", plain)
+        shapes = re.match(r"(\S+) \(\d+\$\\times\$\d+\)", plain)
         name = shapes.group(1) if shapes else name
         if line.startswith("\\begin{tabular}"):
             rows, labels, heads = [], "{l" in line, 0
@@ -82,7 +82,7 @@ def read_latex(text):
 def latex_number(cell):
     text = re.fullmatch(r"\$\\text\{(.*)\}\$", cell)
     if text:
-        return re.sub(r"\\([_#$%&{}])", r"\1", text.group(1).replace("$\\cdot $", "·"))
+        return re.sub(r"\\([_#$%&{}])", r"\1", text.group(1).replace("$\\cdot$", "·"))
     return cell.strip("$").replace("-\\infty", "−∞").replace("\\infty", "∞").replace("\\cdot ", "*")
 
 

@@ -62,7 +62,7 @@ std::optional<std::string> latex_text(const std::string& markup) {
                                                     {"$", "$"},                 {"%", "%"},
                                                     {"&", "&"},                 {"_", "_"},
                                                     {"{", "{"},                 {"}", "}"}};
-  const std::map<std::string, std::string> signs{{"$\\surd $", "√"}, {"$-$", "−"}, {"$\\infty $", "∞"}};
+  const std::map<std::string, std::string> signs{{"$\\surd$", "√"}, {"$-$", "−"}, {"$\\infty$", "∞"}};
   std::string text;
   for (std::size_t i = 0; i < markup.size();) {
     const auto starts = [&](const std::string& word) { return markup.compare(i, word.size(), word) == 0; };
@@ -159,7 +159,7 @@ TEST_CASE("a hostile label is text in every target, and the same text") {
 TEST_CASE("a label is written as a reader of the form would write it") {
   CHECK(escape_markdown("d_k * 2") == "d\\_k \\* 2");
   CHECK(escape_latex("50% of d_k") == "50\\% of d\\_k");
-  CHECK(escape_latex("√2 ≤ x") == "$\\surd $2 $\\le $ x");
+  CHECK(escape_latex("√2 ≤ x") == "$\\surd$2 $\\le$ x");
   CHECK(escape_xml("a < b & c") == "a &lt; b &amp; c");
   CHECK(csv_text("t1") == "t1");
   CHECK(csv_text("a,b") == "\"a,b\"");

@@ -15,13 +15,13 @@ bool is_one_of(char c, std::string_view set) { return set.find(c) != std::string
 
 // Signs that a text font may lack; in math every TeX has them.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 27> kTexSigns{{
-    {"√", "\\surd "},    {"·", "\\cdot "},    {"∘", "\\circ "},    {"×", "\\times "},
-    {"−", "-"},          {"∞", "\\infty "},   {"ᵀ", "^{T}"},       {"²", "^{2}"},
-    {"Σ", "\\Sigma "},   {"→", "\\to "},      {"≈", "\\approx "},  {"≤", "\\le "},
-    {"≥", "\\ge "},      {"±", "\\pm "},      {"÷", "\\div "},     {"φ", "\\varphi "},
-    {"α", "\\alpha "},   {"β", "\\beta "},    {"θ", "\\theta "},   {"π", "\\pi "},
-    {"σ", "\\sigma "},   {"λ", "\\lambda "},  {"∂", "\\partial "}, {"≠", "\\ne "},
-    {"∈", "\\in "},      {"ε", "\\epsilon "}, {"∑", "\\sum "},
+    {"√", "\\surd"},    {"·", "\\cdot"},    {"∘", "\\circ"},    {"×", "\\times"},
+    {"−", "-"},          {"∞", "\\infty"},   {"ᵀ", "^{T}"},       {"²", "^{2}"},
+    {"Σ", "\\Sigma "},   {"→", "\\to"},      {"≈", "\\approx"},  {"≤", "\\le"},
+    {"≥", "\\ge"},      {"±", "\\pm"},      {"÷", "\\div"},     {"φ", "\\varphi"},
+    {"α", "\\alpha"},   {"β", "\\beta"},    {"θ", "\\theta"},   {"π", "\\pi"},
+    {"σ", "\\sigma"},   {"λ", "\\lambda"},  {"∂", "\\partial"}, {"≠", "\\ne"},
+    {"∈", "\\in"},      {"ε", "\\epsilon"}, {"∑", "\\sum"},
 }};
 
 // Each character of text without control characters.
@@ -53,7 +53,8 @@ std::string escape_markdown(std::string_view text) {
     const char c = shown[at];
     const std::string_view rest = std::string_view(shown).substr(at);
     const bool begins_list = out.empty() && is_one_of(c, "+-=");
-    const bool ends_number = is_one_of(c, ".)") && !out.empty() &&
+    const bool ends_word = at + 1 == shown.size() || shown[at + 1] == ' ';
+    const bool ends_number = is_one_of(c, ".)") && ends_word && !out.empty() &&
                              out.find_first_not_of("0123456789") == std::string::npos;  // 1. or 1)
     const bool begins_address = rest.starts_with("://") || rest.starts_with("@") ||
                                 (c == '.' && at >= 3 && shown.compare(at - 3, 3, "www") == 0);

@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "base/display_width.h"
+#include "base/escape.h"
+#include "base/row_label.h"
 #include "report/cell_text.h"
 #include "report/formula.h"
 
@@ -36,32 +38,6 @@ std::string cell_as_given(const Node& node, Index row, Index col) {
 
 std::string label(const std::vector<std::string>& labels, Index i) {
   return labels.empty() ? std::to_string(i + 1) : visible(labels[static_cast<std::size_t>(i)]);
-}
-
-// Whether the reader could take a sign for something else, or its full-width twin for it.
-bool needs_quotes(const std::string& name) {
-  for (std::size_t at = 0; at < name.size();) {
-    const CodePoint c = first_code_point(std::string_view(name).substr(at));
-    at += c.length;
-    const bool is_ascii_word = c.value == '_' || c.value == '-' || (c.value >= '0' && c.value <= '9') ||
-                               (c.value >= 'A' && c.value <= 'Z') || (c.value >= 'a' && c.value <= 'z');
-    const bool is_other_letter = c.value >= 0x80 && c.value != 0xA0 && c.value != 0x3000 &&
-                                 !(c.value >= 0x2000 && c.value <= 0x2FFF) &&
-                                 !(c.value >= 0xFF00 && c.value <= 0xFFEF);
-    if (!is_ascii_word && !is_other_letter) return true;
-  }
-  return false;
-}
-
-// A row's label as the reader of answers takes it back; none where it would be taken for a number.
-std::string written_label(const std::vector<std::string>& labels, Index i) {
-  if (labels.empty()) return "";
-  const std::string& name = labels[static_cast<std::size_t>(i)];
-  NumberError ignored;
-  const auto number = parse_number(name, ignored);
-  const bool looks_like_number = number && number->kind != Number::Kind::symbol;
-  if (looks_like_number || name.find('"') != std::string::npos) return "";
-  return (needs_quotes(name) ? "\"" + visible(name) + "\"" : visible(name)) + " | ";
 }
 
 std::string settings_line(const About& about) {
@@ -136,7 +112,7 @@ std::string worksheet_text(const Trace& trace, const About& about, const Telling
       comment(in(say({"columns: {0}", "列：{0}"}, names), telling));
     }
     for (Index i = 0; i < node.shape.rows; ++i) {
-      out += written_label(node.rows, i);
+      if (!node.rows.empty()) out += row_label_text(node.rows[static_cast<std::size_t>(i)]);
       for (Index j = 0; j < node.shape.cols; ++j) {
         out += j == 0 ? "" : " ";
         out += cells == Cells::solved ? solved_cell(trace, {id, i, j}, telling) : "_";
@@ -151,7 +127,7 @@ namespace {
 
 // What the two printed forms differ in.
 struct Markup {
-  std::string (*escape)(const std::string&);
+  std::string (*escape)(std::string_view);
   std::string (*heading)(const std::string&);
   std::string (*table)(const std::vector<std::vector<std::string>>&, bool has_heads);
 };
@@ -196,49 +172,6 @@ std::string printed_sheet(const Trace& trace, const About& about, const Telling&
   return out;
 }
 
-// Every sign that Markdown or HTML could take for its own.
-std::string escaped_for_markdown(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (std::string_view("\\`*_{}[]<>()#+-!|~&").find(c) != std::string_view::npos) out += '\\';
-    out += c;
-  }
-  return out;
-}
-
-std::string escaped_for_latex(const std::string& text) {
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    const CodePoint c = first_code_point(std::string_view(text).substr(at));
-    const std::string sign = text.substr(at, c.length);
-    at += c.length;
-    if (sign == "\\") {
-      out += "\\textbackslash{}";
-    } else if (sign == "~" || sign == "^") {
-      out += "\\" + sign + "{}";
-    } else if (std::string_view("#$%&_{}").find(sign) != std::string_view::npos) {
-      out += "\\" + sign;
-    } else if (sign == "√") {
-      out += "$\\surd$";
-    } else if (sign == "·") {
-      out += "$\\cdot$";
-    } else if (sign == "×") {
-      out += "$\\times$";
-    } else if (sign == "ᵀ") {
-      out += "$^T$";
-    } else if (sign == "−") {
-      out += "$-$";
-    } else if (sign == "Σ") {
-      out += "$\\Sigma$";
-    } else if (sign == "∞") {
-      out += "$\\infty$";
-    } else {
-      out += sign;
-    }
-  }
-  return out;
-}
-
 std::string markdown_table(const std::vector<std::vector<std::string>>& rows, bool) {
   std::string out;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -272,13 +205,13 @@ std::string latex_table(const std::vector<std::vector<std::string>>& rows, bool 
 std::string worksheet_markdown(const Trace& trace, const About& about, const Telling& telling, Cells cells) {
   return printed_sheet(
       trace, about, telling, cells,
-      {escaped_for_markdown, [](const std::string& s) { return "## " + s + "\n"; }, markdown_table});
+      {escape_markdown, [](const std::string& s) { return "## " + s + "\n"; }, markdown_table});
 }
 
 std::string worksheet_latex(const Trace& trace, const About& about, const Telling& telling, Cells cells) {
   const std::string body = printed_sheet(
       trace, about, telling, cells,
-      {escaped_for_latex, [](const std::string& s) { return "\\section*{" + s + "}\n"; }, latex_table});
+      {escape_latex, [](const std::string& s) { return "\\section*{" + s + "}\n"; }, latex_table});
   // What is not ASCII by now is what the user wrote, and may be Chinese.
   const bool is_ascii =
       std::all_of(body.begin(), body.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });

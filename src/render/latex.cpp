@@ -77,7 +77,7 @@ class LatexRenderer {
   void booktabs(const Table& table) {
     const std::size_t columns = table.rows.front().size();
     const bool has_labels = !table.row_labels.empty();
-    body_ += "\n\\begin{tabular}{" + std::string(has_labels ? "l" : "") + std::string(columns, 'r') +
+    body_ += "\n\\smallskip\n\\begin{tabular}{" + std::string(has_labels ? "l" : "") + std::string(columns, 'r') +
              "}\n\\toprule\n";
     if (!table.columns.empty()) {
       std::string line = has_labels ? " & " : "";
@@ -93,7 +93,7 @@ class LatexRenderer {
       }
       body_ += " \\\\\n";
     }
-    body_ += "\\bottomrule\n\\end{tabular}\n\n";
+    body_ += "\\bottomrule\n\\end{tabular}\n\n\\medskip\n";
   }
 
   void show(const Working& working) { as_typed(working); }
