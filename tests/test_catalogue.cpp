@@ -109,12 +109,16 @@ std::vector<Subject> subjects() {
       {&add_positions, {kQ, kQ}},
       {&append_keys, {kQ, kK}},
       {&append_values, {kV, kV}},
+      {&append_latents, {kK, kK}},
+      {&append_key_positions, {kV, kV}},
       {&new_x, {kQ}, {"2"}},
       {&new_q, {kQ}, {"3", "4"}},
       {&new_k, {kK}, {"1"}},
       {&new_v, {kV}, {"5"}},
       {&kept_keys, {kK}, {"1", "4", "5"}},
       {&kept_values, {kV}, {"2", "3"}},
+      {&kept_latents, {kK}, {"1", "5"}},
+      {&kept_key_positions, {kK}, {"4"}},
       {&tile_q, {kQ}, {"1", "2"}},
       {&tile_k, {kK}, {"3"}},
       {&tile_v, {kV}, {"4", "5"}},
@@ -228,12 +232,13 @@ std::vector<Subject> subjects() {
       {&d_new_rows, {kQ}, {"3", "4"}},
       {&d_sum_of_uses, {kQ, kQ, kQ}},
   };
-  for (const Op* op : {&latent, &query_latent, &restored_keys, &restored_values, &restored_queries,
-                       &key_position, &query_position}) {
+  for (const Op* op : {&latent, &query_latent, &restored_keys, &restored_values, &keys_from_cache,
+                       &values_from_cache, &restored_queries, &key_position, &query_position}) {
     list.push_back({op, {kQ, w}});
   }
   for (const Op* op : {&latent_linear, &query_latent_linear, &restored_keys_linear, &restored_values_linear,
-                       &restored_queries_linear, &key_position_linear, &query_position_linear}) {
+                       &keys_from_cache_linear, &values_from_cache_linear, &restored_queries_linear,
+                       &key_position_linear, &query_position_linear}) {
     list.push_back({op, {kQ, w_linear}});
   }
   for (const Op* op : {&project_q, &project_k, &project_v, &project_output}) {
@@ -531,9 +536,9 @@ TEST_CASE("ops of one name share their formula, and only the known families shar
     if (n > 1) families += fmt::format("{} {}, ", name, n);
   }
   CHECK(families ==
-        "add 3, append 2, given 12, head 3, join_parts 4, linear 11, linear_biased 4, parameter 3, past 2, "
-        "phi_elu 2, phi_exp 2, phi_identity 2, phi_relu 2, project 13, project_biased 4, rotate_half 4, "
-        "rotate_interleaved 4, rows 9, same 4, stack 2, weighted_sum 2, widths 2, ");
+        "add 3, append 4, given 12, head 3, join_parts 4, linear 13, linear_biased 4, parameter 3, past 2, "
+        "phi_elu 2, phi_exp 2, phi_identity 2, phi_relu 2, project 15, project_biased 4, rotate_half 4, "
+        "rotate_interleaved 4, rows 11, same 4, stack 2, weighted_sum 2, widths 2, ");
 }
 
 TEST_CASE("the shape rule of every op gives the shape of its result") {

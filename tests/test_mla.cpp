@@ -1,6 +1,7 @@
-// Latent attention is plain attention on the keys and values that it restores.
+// Latent attention is plain attention on the keys and values that it restores, also token by token.
 
 #include <complex>
+#include <set>
 
 #include "reading.h"
 #include "support.h"
@@ -43,8 +44,8 @@ struct Mla {
 
   bool has_position() const { return d_rope > 0; }
 
-  std::string settings() const {
-    std::string text = fmt::format("heads = {}\nmask = causal\n", heads);
+  std::string settings(const std::string& mask = "causal") const {
+    std::string text = fmt::format("heads = {}\nmask = {}\n", heads, mask);
     if (has_position()) text += is_interleaved ? "rope = interleaved\n" : "rope = half\n";
     return text;
   }
@@ -91,7 +92,7 @@ Mla random_mla(Random& random) {
 }
 
 // Q, K and V of all heads as plain attention would be given them.
-std::string restored(const Mla& m, long first_position = 0) {
+std::string restored(const Mla& m, const std::string& mask = "causal", long first_position = 0) {
   const Matrix k_c = m.x * m.w_dkv * m.w_uk;
   const Matrix c_q = m.w_dq.size() > 0 ? Matrix(m.x * m.w_dq) : m.x;
   const Matrix q_c = c_q * m.w_uq;
@@ -107,7 +108,7 @@ std::string restored(const Mla& m, long first_position = 0) {
     k.middleCols(h * width + m.d_head, m.d_rope) =
         turned(m.x * m.w_kr, m.d_rope, m.is_interleaved, first_position);
   }
-  return fmt::format("heads = {}\nmask = causal\n", m.heads) + section("Q", q) + section("K", k) +
+  return fmt::format("heads = {}\nmask = {}\n", m.heads, mask) + section("Q", q) + section("K", k) +
          section("V", m.x * m.w_dkv * m.w_uv);
 }
 
@@ -151,6 +152,71 @@ TEST_CASE("scores and output can be had from the latent and the shared position 
       }
     }
   }
+}
+
+TEST_CASE(
+    "decoding with latents: every pass weighs and reads what plain decoding does, and at last the full "
+    "pass") {
+  QKV_SAY_SEED();
+  Random random(95);
+  for (int round = 0; round < 30; ++round) {
+    for (const char* mask : {"causal", "causal window:2", "causal window:1 sinks:1"}) {
+      CAPTURE(round);
+      CAPTURE(mask);
+      const Mla m = random_mla(random);
+      const bool is_linear = round % 2 == 1;
+      const std::string stored = is_linear ? "layout = linear\n" : "";
+      const std::string decode = fmt::format("decode = yes\nprefill = {}\n", random.whole(0, m.x.rows()));
+      const std::string sections = m.sections(is_linear);
+      const Trace latent = traced(problem(stored + decode + m.settings(mask) + sections));
+      const Trace plain = traced(problem(decode + restored(m, mask)));
+      int compared = 0;
+      for (const Node& node : plain.plan().nodes) {
+        if (node.name() != "scores" && node.name() != "weights" && node.name() != "output") continue;
+        INFO("step ", node.id);
+        CHECK(apart(value(latent, node.id), value(plain, node.id), 1e-12) == "");
+        ++compared;
+      }
+      CHECK(compared >= 3 * m.heads);
+      const Trace whole = traced(problem(stored + m.settings(mask) + sections));
+      const std::string last = m.heads == 1 ? "output" : "concat";
+      CHECK(apart(value(latent, last), value(whole, last), 1e-15) == "");
+    }
+  }
+}
+
+TEST_CASE("of earlier passes a decode step with latents knows c_KV and K_R, and nothing else") {
+  QKV_SAY_SEED();
+  Random random(96);
+  Mla m = random_mla(random);
+  while (!m.has_position() || m.heads == 1 || m.x.rows() < 4) m = random_mla(random);
+  const Plan plan =
+      plan_of(problem("decode = yes\nprefill = 2\n" + m.settings("causal window:2 sinks:1") + m.sections()));
+  const auto pass = [](const Node& node) { return node.prefix.substr(0, node.prefix.find('.')); };
+  std::set<std::string> known;
+  for (const Node& node : plan.nodes) {
+    for (const NodeId input : node.inputs) {
+      if (!pass(node).empty() && !pass(plan[input]).empty() && pass(plan[input]) != pass(node))
+        known.emplace(plan[input].name());
+    }
+  }
+  CHECK(known == std::set<std::string>{"c_KV", "c_KV.cache", "K_R", "K_R.cache"});
+}
+
+TEST_CASE("the latents of tokens that no one may see any more leave the cache") {
+  // c_KV = 1 2 3 by hand; a window of 1 and the first token kept.
+  const Trace trace =
+      traced(problem("decode = yes\nmask = window:1 sinks:1\n[X]\n1 0\n0 1\n1 1\n" + kLatentSections));
+  CHECK(shown(trace, "t2.c_KV.cache", 0) == "1 ; 2");
+  CHECK(shown(trace, "t3.c_KV.kept", 0) == "1");
+  CHECK(shown(trace, "t3.c_KV", 0) == "3");
+  CHECK(shown(trace, "t3.c_KV.cache", 0) == "1 ; 3");
+  CHECK(shown(trace, "t3.V_C", 0) == "1 1 ; 3 3");
+  CHECK(trace.plan()[node_named(trace.plan(), "t3.weights")].cols == std::vector<std::string>{"t1", "t3"});
+  // One number a token in place of 2 + 2, which is said once.
+  CHECK(shown(trace, "cache", 0) == "1");
+  CHECK(shown(trace, "plain.cache", 0) == "2 2");
+  CHECK_FALSE(trace.plan().find("t2.cache").has_value());
 }
 
 TEST_CASE("weights stored as nn.Linear does are the same latent attention") {

@@ -238,6 +238,17 @@ Problem latent_problem(Layout layout) {
   return p;
 }
 
+// Three tokens one after the other, of which the last no longer sees the first.
+Problem decoded_latents(Layout layout) {
+  Problem p = latent_problem(layout);
+  p.given["X"] = filled_rows(3, 4);
+  p.tokens = p.kv_tokens = labels("t", 3);
+  p.positions = p.kv_positions = {0, 1, 2};
+  forbid(p, mask_of("1 0 0 ; 1 1 0 ; 0 1 1"));
+  p.is_decoded = true;
+  return p;
+}
+
 std::vector<Problem> all_problems() {
   return {plain_problem(),
           decoded_problem(),
@@ -257,6 +268,8 @@ std::vector<Problem> all_problems() {
           sinusoidal_problem(),
           latent_problem(Layout::columns),
           latent_problem(Layout::linear),
+          decoded_latents(Layout::columns),
+          decoded_latents(Layout::linear),
           linear_attention_problem(Phi::elu_plus_1, false, "0"),
           linear_attention_problem(Phi::exp, false, "1/4"),
           linear_attention_problem(Phi::relu, true, "1/4"),

@@ -88,6 +88,8 @@ class Pass {
     Head head;
     if (problem_.has("W_DKV")) {
       latents_ = latents();
+      result.cache.latents = {latents_->c_kv};
+      if (latents_->k_r) result.cache.latents.push_back(*latents_->k_r);
     } else if (computes_scores()) {
       head.q = queries();
       head.k = keys();
@@ -102,8 +104,8 @@ class Pass {
         head.q = rotated_queries(head.q);
         head.k = after_past("K", rotated_keys(head.k), 0, 1);
         head.v = after_past("V", values(), 0, 1);
-        result.keys = {head.k};
-        result.values = {*head.v};
+        result.cache.keys = {head.k};
+        result.cache.values = {*head.v};
       }
       result.last = project_output(output_of(head), "Y");
     }
@@ -292,7 +294,7 @@ class Pass {
     };
     if (sources_.is_continued && sources_.cached == 0) return fresh;
     if (sources_.is_continued) {
-      const auto& cache = are_keys ? sources_.past_keys : sources_.past_values;
+      const auto& cache = are_keys ? sources_.past.keys : sources_.past.values;
       return append(cache[static_cast<std::size_t>(head)]);
     }
     return problem_.has(past_name) ? append(past(name, head, heads)) : fresh;
@@ -331,7 +333,10 @@ class Pass {
               const std::string own = side == Side::queries ? "Q." : "K.";
               return turning_angles(turned, are_equally_placed() ? "" : own,
                                     side == Side::queries ? problem_.positions : problem_.kv_positions);
-            }};
+            },
+        .once = [this](const std::string& name,
+                       const std::function<NodeId()>& make) { parameters_.shared(builder_, name, make); },
+        .past = sources_.cached > 0 ? sources_.past.latents : std::vector<NodeId>{}};
     return add_latents(builder_, problem_, sources);
   }
 
@@ -417,8 +422,8 @@ class Pass {
       head.v = part_of("V", values(), ops::head_v, g, problem_.kv_heads);
       head.k = after_past("K", rotated_keys(head.k), g, problem_.kv_heads);
       head.v = after_past("V", *head.v, g, problem_.kv_heads);
-      result.keys.push_back(head.k);
-      result.values.push_back(*head.v);
+      result.cache.keys.push_back(head.k);
+      result.cache.values.push_back(*head.v);
       builder_.name_under(prefix);
     }
     head.q = rotated_queries(head.q);

@@ -3,6 +3,7 @@
 // Each pass computes the query, the key and the value of its own tokens only, appends key and value
 // to the cache, and reads from the cache.  Keys that no later query may see leave the cache: with a
 // window and a few first tokens kept, the cache stops growing (StreamingLLM, Xiao et al. 2023).
+// Latent attention caches c_KV and K_R in their place.
 
 #include <string>
 #include <utility>
@@ -67,18 +68,17 @@ class Decoding {
           builder_.step(name, op, {node}, rows, {.rows = part.tokens, .basis = builder_[node].basis});
     }
     Read read = attend(part, builder_, parameters_, std::move(sources));
-    keys_ = std::move(read.keys);
-    values_ = std::move(read.values);
+    cache_ = std::move(read.cache);
     return read.last;
   }
 
-  // Keys that no query from `first` on may see are dropped from the cache.
+  // What belongs to keys that no query from `first` on may see is dropped from the cache.
   void evict(Index first, Sources& sources) {
     if (held_.empty()) return;
-    if (keys_.empty()) {
+    if (cache_.keys.empty() && cache_.latents.empty()) {
       // The cache that the problem gives.
-      keys_ = given_past(problem_, builder_, parameters_, "K");
-      values_ = given_past(problem_, builder_, parameters_, "V");
+      cache_.keys = given_past(problem_, builder_, parameters_, "K");
+      cache_.values = given_past(problem_, builder_, parameters_, "V");
     }
     std::vector<Index> kept;
     Params rows;
@@ -90,19 +90,27 @@ class Decoding {
       rows.numbers.push_back(whole_number(static_cast<long>(i + 1)));
       labels.push_back(problem_.kv_tokens[static_cast<std::size_t>(key)]);
     }
-    sources.past_keys = keys_;
-    sources.past_values = values_;
-    if (kept.size() == held_.size()) return;
-    held_ = std::move(kept);
-    if (held_.empty()) return;
+    if (kept.size() != held_.size()) {
+      held_ = std::move(kept);
+      if (held_.empty()) return;
+      keep(rows, labels);
+    }
+    sources.past = cache_;
+  }
+
+  void keep(const Params& rows, const std::vector<std::string>& labels) {
+    const auto take = [&](NodeId& node, const char* name, const Op& op) {
+      node = builder_.step(name, op, {node}, rows, {.rows = labels, .basis = builder_[node].basis});
+    };
     const std::string prefix = builder_.prefix();
-    for (std::size_t g = 0; g < keys_.size(); ++g) {
-      if (problem_.heads > 1) builder_.name_under(prefix + group_prefix(keys_[g]));
-      sources.past_keys[g] = builder_.step("K.kept", ops::kept_keys, {keys_[g]}, rows, {.rows = labels});
-      sources.past_values[g] = builder_.step("V.kept", ops::kept_values, {values_[g]}, rows,
-                                             {.rows = labels, .basis = builder_[values_[g]].basis});
+    for (std::size_t g = 0; g < cache_.keys.size(); ++g) {
+      if (problem_.heads > 1) builder_.name_under(prefix + group_prefix(cache_.keys[g]));
+      take(cache_.keys[g], "K.kept", ops::kept_keys);
+      take(cache_.values[g], "V.kept", ops::kept_values);
     }
     builder_.name_under(prefix);
+    if (!cache_.latents.empty()) take(cache_.latents[0], "c_KV.kept", ops::kept_latents);
+    if (cache_.latents.size() > 1) take(cache_.latents[1], "K_R.kept", ops::kept_key_positions);
   }
 
   // "t2.g1." is "g1." of whatever pass.
@@ -122,9 +130,8 @@ class Decoding {
   Builder& builder_;
   Parameters& parameters_;
   std::vector<std::pair<std::string, NodeId>> whole_;
-  std::vector<Index> held_;   // the keys in the cache, by their number in the problem
-  std::vector<NodeId> keys_;  // the cache after the latest pass, one an KV head
-  std::vector<NodeId> values_;
+  std::vector<Index> held_;  // the keys in the cache, by their number in the problem
+  Cache cache_;              // after the latest pass
 };
 
 }  // namespace

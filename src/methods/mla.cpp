@@ -5,8 +5,9 @@
 //   K_R  = rope(X·W_KR)    Q_R = rope(c_Q·W_QR)
 //
 // Each head attends with [its part of Q_C, its part of Q_R], [its part of K_C, K_R] and its part of V_C.
-// Of a token only c_KV and K_R need be kept.  That scores and output can be had from them without
-// restoring keys and values, by multiplying in another order, stands beside at --detail full.
+// Of a token only c_KV and K_R need be kept: a pass that continues others appends its own to theirs, and
+// restores K_C and V_C of all tokens from the longer c_KV.  That scores and output can be had from them
+// without restoring keys and values, by multiplying in another order, stands beside at --detail full.
 
 #include "methods/mla.h"
 
@@ -42,14 +43,21 @@ class LatentPlanner {
   Latents add() {
     const bool has_position = problem_.has("W_KR");
     const NodeId x_kv = sources_.tokens(Side::keys);
-    const NodeId c_kv = project("c_KV", x_kv, "W_DKV", {ops::latent, ops::latent_linear});
+    const NodeId c_kv =
+        after_past(0, project("c_KV", x_kv, "W_DKV", {ops::latent, ops::latent_linear}), ops::append_latents);
     Latents all;
     all.c_kv = c_kv;
-    all.k_c = project("K_C", c_kv, "W_UK", {ops::restored_keys, ops::restored_keys_linear});
-    all.v_c = project("V_C", c_kv, "W_UV", {ops::restored_values, ops::restored_values_linear});
+    all.k_c = project("K_C", c_kv, "W_UK",
+                      is_continued() ? ProjectionPair{ops::keys_from_cache, ops::keys_from_cache_linear}
+                                     : ProjectionPair{ops::restored_keys, ops::restored_keys_linear});
+    all.v_c = project("V_C", c_kv, "W_UV",
+                      is_continued() ? ProjectionPair{ops::values_from_cache, ops::values_from_cache_linear}
+                                     : ProjectionPair{ops::restored_values, ops::restored_values_linear});
     if (has_position) {
-      all.k_r = position_part("K_R", x_kv, "W_KR", Side::keys, {ops::key_position, ops::key_position_linear},
-                              {ops::rotate_half_k_part, ops::rotate_interleaved_k_part});
+      const NodeId k_r =
+          position_part("K_R", x_kv, "W_KR", Side::keys, {ops::key_position, ops::key_position_linear},
+                        {ops::rotate_half_k_part, ops::rotate_interleaved_k_part});
+      all.k_r = after_past(1, k_r, ops::append_key_positions);
     }
     const NodeId x = sources_.tokens(Side::queries);
     const NodeId c_q =
@@ -68,6 +76,15 @@ class LatentPlanner {
   }
 
  private:
+  bool is_continued() const { return !sources_.past.empty(); }
+
+  // The cached rows of c_KV or of K_R above the new ones.
+  NodeId after_past(std::size_t which, NodeId fresh, const Op& append) {
+    if (!is_continued()) return fresh;
+    return builder_.step(std::string(builder_[fresh].name()) + ".cache", append,
+                         {sources_.past[which], fresh}, {}, {.rows = problem_.kv_tokens});
+  }
+
   NodeId project(const std::string& id, NodeId x, const std::string& w_name, const ProjectionPair& ops) {
     const bool is_linear = problem_.layout == Layout::linear;
     return builder_.step(id, is_linear ? ops.linear : ops.plain, {x, sources_.parameter(w_name)}, {},
@@ -95,14 +112,14 @@ class LatentPlanner {
   void count_cached(const Latents& all) {
     std::vector<NodeId> kept{all.c_kv};
     if (all.k_r) kept.push_back(*all.k_r);
-    add_widths("cache", ops::cached_latent, std::move(kept));
+    add_widths("cache", ops::cached_latent, kept);
     add_widths("plain.cache", ops::cached_plain, {all.k_c, all.v_c});
   }
 
-  void add_widths(const std::string& id, const Op& op, std::vector<NodeId> kept) {
+  void add_widths(const std::string& id, const Op& op, const std::vector<NodeId>& kept) {
     NodeTraits traits{.role = Role::aside, .has_row_sums = true};
-    for (const NodeId each : kept) traits.cols.push_back(builder_[each].id);
-    builder_.step(id, op, std::move(kept), {}, std::move(traits));
+    for (const NodeId each : kept) traits.cols.emplace_back(builder_[each].name());
+    sources_.once(id, [&] { return builder_.step(id, op, kept, {}, traits); });
   }
 
   Builder& builder_;

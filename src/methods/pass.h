@@ -59,19 +59,24 @@ class Parameters {
   MadeOnce made_;
 };
 
+// What a pass leaves to the next one: all that is known there of earlier tokens.
+struct Cache {
+  std::vector<NodeId> keys = {};  // rotated already, one an KV head
+  std::vector<NodeId> values = {};
+  std::vector<NodeId> latents = {};  // of MLA, in place of both: c_KV, and K_R where there is one
+};
+
 // Matrices of a pass that stand in the plan already, in place of those that the problem gives.
 struct Sources {
   std::map<std::string, NodeId> nodes = {};  // "X", "Q", "K", "V"
   bool is_continued = false;                 // what is cached is said here, not by [past_K]
-  Index cached = 0;                          // rows of the keys and values of earlier passes …
-  std::vector<NodeId> past_keys = {};        // … one an KV head, rotated already
-  std::vector<NodeId> past_values = {};
+  Index cached = 0;                          // rows of what is cached
+  Cache past = {};
 };
 
 struct Read {
-  NodeId last = 0;           // Y, concat or output
-  std::vector<NodeId> keys;  // all that may be looked at, one an KV head
-  std::vector<NodeId> values;
+  NodeId last = 0;  // Y, concat or output
+  Cache cache;      // all that may be looked at
 };
 
 // The lines from Q, K and V to the last one, under the builder's prefix.

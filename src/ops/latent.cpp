@@ -26,6 +26,15 @@ constexpr Text kValues{"Values restored", "还原出的值"};
 constexpr Text kValuesWhy{
     "The values of all heads side by side, restored from the same latent: multiplied by W_UV.",
     "由同一个隐向量还原出所有头的值，并排放在一起：乘以 W_UV。"};
+constexpr Text kKeysAgain{"Keys restored from the cache", "由缓存还原出的键"};
+constexpr Text kKeysAgainWhy{
+    "The keys of earlier tokens are not kept: they are restored from the cached latents again, in every "
+    "pass. Storage is saved, work is not; --detail full shows how that can be avoided too.",
+    "之前各 token 的键没有保存，每次都由缓存的隐向量重新还原。省的是存储，不是计算；--detail full "
+    "显示怎样连这一步也省掉。"};
+constexpr Text kValuesAgain{"Values restored from the cache", "由缓存还原出的值"};
+constexpr Text kValuesAgainWhy{"The same for the values, from the same latents.",
+                               "值也一样，由同一批隐向量重新还原。"};
 constexpr Text kQueries{"Queries of all heads", "所有头的查询"};
 constexpr Text kQueriesWhy{"What each token is looking for, of all heads side by side: multiplied by W_UQ.",
                            "每个 token “我要找什么”，所有头并排放在一起：乘以 W_UQ。"};
@@ -198,6 +207,10 @@ const Op restored_keys = plain(kKeys, kKeysWhy);
 const Op restored_keys_linear = linear(kKeys, kKeysWhy);
 const Op restored_values = plain(kValues, kValuesWhy);
 const Op restored_values_linear = linear(kValues, kValuesWhy);
+const Op keys_from_cache = plain(kKeysAgain, kKeysAgainWhy);
+const Op keys_from_cache_linear = linear(kKeysAgain, kKeysAgainWhy);
+const Op values_from_cache = plain(kValuesAgain, kValuesAgainWhy);
+const Op values_from_cache_linear = linear(kValuesAgain, kValuesAgainWhy);
 const Op restored_queries = plain(kQueries, kQueriesWhy);
 const Op restored_queries_linear = linear(kQueries, kQueriesWhy);
 const Op key_position = plain(kKeyPosition, kKeyPositionWhy);

@@ -79,6 +79,12 @@ const Op kept_keys = rows_of({"Keys that stay in the cache", "留在缓存里的
                               "从这里往后的查询都不能再看其余的键，所以把它们逐出缓存。"});
 const Op kept_values = rows_of({"Values that stay in the cache", "留在缓存里的值"},
                                {"Evicted together with their keys.", "与对应的键一起逐出。"});
+const Op kept_latents = rows_of({"Latents that stay in the cache", "留在缓存里的隐向量"},
+                                {"No query from here on may look at the keys and values of the others, so "
+                                 "their latents are evicted.",
+                                 "从这里往后的查询都不能再看其余的键和值，所以把它们的隐向量逐出缓存。"});
+const Op kept_key_positions = rows_of({"Position parts that stay in the cache", "留在缓存里的位置部分"},
+                                      {"Evicted together with their latents.", "与对应的隐向量一起逐出。"});
 const Op decoded =
     stacked({"All tokens, row by row", "逐个 token 的结果合在一起"},
             {"The results of the passes below one another; a full causal pass gives the same rows.",

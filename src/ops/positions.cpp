@@ -185,5 +185,14 @@ const Op append_values =
     joined_rows({"Values, the cached ones first", "值：缓存在前"},
                 {"The new values are appended to the cached ones; nothing old is computed again.",
                  "新的值接在缓存之后；旧的不必重算。"});
+const Op append_latents =
+    joined_rows({"Latents, the cached ones first", "隐向量：缓存在前"},
+                {"The new latent is appended to the cached ones. The cache holds no key and no value, only "
+                 "the latents and the position parts.",
+                 "新的隐向量接在缓存之后。缓存里没有键和值，只有隐向量和位置部分。"});
+const Op append_key_positions =
+    joined_rows({"Position parts of the keys, the cached ones first", "键的位置部分：缓存在前"},
+                {"The new token's is appended; the cached ones are turned already, and stay as they are.",
+                 "新 token 的接在缓存之后；缓存的已经旋转好，不再改动。"});
 
 }  // namespace qkv::ops

@@ -29,8 +29,10 @@ std::span<const Op* const> all() {
       &positions, &turning_angles, &rotate_half_q, &rotate_half_k, &rotate_interleaved_q, &rotate_interleaved_k,
       &rotate_half_q_part, &rotate_half_k_part, &rotate_interleaved_q_part, &rotate_interleaved_k_part,
       &sinusoids, &learned_positions, &add_positions, &past_keys, &past_values, &append_keys, &append_values,
+      &append_latents, &append_key_positions,
       // passes.cpp
-      &new_x, &new_q, &new_k, &new_v, &kept_keys, &kept_values, &decoded, &add_residual, &next_query,
+      &new_x, &new_q, &new_k, &new_v, &kept_keys, &kept_values, &kept_latents, &kept_key_positions,
+      &decoded, &add_residual, &next_query,
       &tile_q, &tile_k, &tile_v, &running_max, &rescale, &running_sum, &tile_read, &running_read, &finish_read, &tiled,
       // loss.cpp
       &given_targets, &class_probabilities, &cross_entropy, &mean_of_rows, &d_cross_entropy, &given_gradient,
@@ -48,7 +50,8 @@ std::span<const Op* const> all() {
       &read_state_of_token, &read_state_of_token_eps, &token_rows,
       // latent.cpp
       &latent, &latent_linear, &query_latent, &query_latent_linear, &restored_keys, &restored_keys_linear,
-      &restored_values, &restored_values_linear, &restored_queries, &restored_queries_linear,
+      &restored_values, &restored_values_linear, &keys_from_cache, &keys_from_cache_linear,
+      &values_from_cache, &values_from_cache_linear, &restored_queries, &restored_queries_linear,
       &key_position, &key_position_linear, &query_position, &query_position_linear,
       &latent_head_q, &latent_head_k, &cached_latent, &cached_plain,
       &cached_key, &absorbed_query, &absorbed_query_linear, &absorbed_head_q,

@@ -65,11 +65,12 @@ extern const Op rotate_half_q_part, rotate_half_k_part;
 extern const Op rotate_interleaved_q_part, rotate_interleaved_k_part;
 extern const Op sinusoids;  // angles; numbers: base, width
 extern const Op learned_positions, add_positions;
-extern const Op past_keys, past_values;      // of the cache
-extern const Op append_keys, append_values;  // cached rows, new rows
+extern const Op past_keys, past_values;  // of the cache
+// Cached rows, new rows.
+extern const Op append_keys, append_values, append_latents, append_key_positions;
 
 // Work in pieces (ops/passes.cpp).  numbers: the rows that are taken, counted from 1.
-extern const Op new_x, new_q, new_k, new_v, kept_keys, kept_values;
+extern const Op new_x, new_q, new_k, new_v, kept_keys, kept_values, kept_latents, kept_key_positions;
 extern const Op decoded;  // any number of inputs
 extern const Op add_residual, next_query;
 extern const Op tile_q, tile_k, tile_v;
@@ -106,6 +107,7 @@ extern const Op token_rows;  // any number of inputs of one row
 // Multi-head latent attention (ops/latent.cpp).
 extern const Op latent, latent_linear, query_latent, query_latent_linear;
 extern const Op restored_keys, restored_keys_linear, restored_values, restored_values_linear;
+extern const Op keys_from_cache, keys_from_cache_linear, values_from_cache, values_from_cache_linear;
 extern const Op restored_queries, restored_queries_linear;
 extern const Op key_position, key_position_linear, query_position, query_position_linear;
 // numbers: first and last column of the one input and of the other, counted from 1.

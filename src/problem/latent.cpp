@@ -28,7 +28,7 @@ class LatentFitter {
 
   void fit() {
     if (roles_.is_settled) needs_sections();
-    refuse_other_caches();
+    refuse_keys_and_values();
     const Link x_kv = given(roles_.k.matrix);
     const Link x = given(roles_.q.matrix);
     const Link c_kv = product("c_KV", x_kv, "W_DKV");
@@ -95,21 +95,13 @@ class LatentFitter {
               has_q ? "W_QR" : "W_KR", has_q ? "W_KR" : "W_QR"));
   }
 
-  // What keeps keys and values has nothing to keep here.
-  void refuse_other_caches() {
+  // The cache holds latents here.
+  void refuse_keys_and_values() {
     for (const std::string_view name : {"past_K", "past_V"}) {
       if (!draft_.has(name)) continue;
       error(name, say({"[{0}] does not go with MLA", "[{0}] 不能与 MLA 同用"}, name),
             say({"MLA caches c_KV and K_R, not the keys and values",
                  "MLA 缓存的是 c_KV 和 K_R，而不是键和值"}));
-    }
-    const Settings::Given* decode = settings_.find("decode");
-    if (decode && settings_.is_decoded) {
-      report(Severity::error, decode->value_place,
-             say({"`decode = yes` does not go with MLA", "`decode = yes` 不能与 MLA 同用"}),
-             say({"it keeps keys and values; MLA caches c_KV and K_R",
-                  "它缓存键和值，而 MLA 缓存的是 c_KV 和 K_R"}),
-             diagnostics_);
     }
   }
 

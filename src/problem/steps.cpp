@@ -13,6 +13,7 @@ constexpr std::string_view kHop = "hop";
 constexpr std::string_view kPrefixes = "Lhgtb";  // layer, head, group of heads, decode step, tile
 
 constexpr Text kNotLatent{"[W_DKV] is not given", "没有给出 [W_DKV]"};
+constexpr Text kNoLatentCache{"decode is no, or [W_DKV] is not given", "decode 为 no，或没有给出 [W_DKV]"};
 constexpr Text kNotLinear{"method is softmax", "method 为 softmax"};
 
 const std::array kSteps{
@@ -26,9 +27,11 @@ const std::array kSteps{
     StepName{"K.cache", Text{"there is no [past_K]", "没有 [past_K]"}},
     StepName{"V.cache", Text{"there is no [past_V]", "没有 [past_V]"}},
     StepName{"c_KV", kNotLatent},
+    StepName{"c_KV.cache", kNoLatentCache},
     StepName{"K_C", kNotLatent},
     StepName{"V_C", kNotLatent},
     StepName{"K_R", Text{"[W_KR] is not given", "没有给出 [W_KR]"}},
+    StepName{"K_R.cache", kNoLatentCache},
     StepName{"K_R.unrotated", Text{"rope is none, or there is no [W_KR]", "rope 为 none，或没有 [W_KR]"}},
     StepName{"c_Q", Text{"[W_DQ] is not given", "没有给出 [W_DQ]"}},
     StepName{"Q_C", kNotLatent},
