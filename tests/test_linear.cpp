@@ -109,6 +109,15 @@ TEST_CASE("the state after a token is the state of all tokens up to it") {
   }
 }
 
+TEST_CASE("states are counted as tokens are, from 0 or from 1") {
+  const std::string text = "method = linear\nmask = causal\nQ = K\n[K]\n1\n2\n[V]\n1\n0\n";
+  const Trace from_0 = traced(problem("first_index = 0\n" + text));
+  const Trace from_1 = traced(problem(text));
+  CHECK(shown(from_0, "t0.S", 0) == shown(from_1, "t1.S", 0));
+  CHECK(shown(from_0, "t1.S", 0) == shown(from_1, "t2.S", 0));
+  CHECK_FALSE(from_0.plan().find("t2.S").has_value());
+}
+
 TEST_CASE("each linear head is linear attention of its own columns") {
   QKV_SAY_SEED();
   Random random(83);

@@ -87,8 +87,8 @@ class LinearReader {
     NodeId s = 0;
     NodeId z = 0;
     for (std::size_t t = 0; t < problem_.tokens.size(); ++t) {
-      const std::string number = std::to_string(t + 1);
-      builder_.name_under("t" + number + "." + prefix);
+      const auto number = static_cast<Index>(t) + problem_.first_index;
+      builder_.name_under("t" + std::to_string(number) + "." + prefix);
       const Params token{.numbers = {whole_number(static_cast<long>(t + 1))}};
       const NodeTraits state{.basis = builder_[v_].basis};
       s = t == 0 ? builder_.step("S", ops::first_state, {phi_k_, v_}, token, state)
