@@ -115,6 +115,8 @@ std::vector<Subject> subjects() {
       {&new_q, {kQ}, {"3", "4"}},
       {&new_k, {kK}, {"1"}},
       {&new_v, {kV}, {"5"}},
+      {&new_k_for_state, {kK}, {"2"}},
+      {&new_v_for_state, {kV}, {"3"}},
       {&kept_keys, {kK}, {"1", "4", "5"}},
       {&kept_values, {kV}, {"2", "3"}},
       {&kept_latents, {kK}, {"1", "5"}},
@@ -156,6 +158,12 @@ std::vector<Subject> subjects() {
       {&read_state_of_token, {phi_q, s, z}, {"2"}},
       {&read_state_of_token_eps, {phi_q, s, z}, {"4", "1/3"}},
       {&token_rows, {z, z, z}},
+      {&pass_state, {kK, kV}},
+      {&pass_key_sum, {kK}},
+      {&continued_state, {s, kK, kV}},
+      {&continued_key_sum, {z, z}},
+      {.op = &kernel_weights_in_pass, .inputs = {kWeights, kSums}, .uses_mask = true},
+      {&ops::read_in_pass, {kWeights, kV}},
       {&rotate_half_q_part, {{kQueries, 6}, {kQueries, 1}}, {"3"}},
       {&rotate_half_k_part, {{kQueries, 4}, {kQueries, 1}}, {"2"}},
       {&rotate_interleaved_q_part, {{kQueries, 8}, {kQueries, 2}}, {"4"}},
@@ -536,9 +544,9 @@ TEST_CASE("ops of one name share their formula, and only the known families shar
     if (n > 1) families += fmt::format("{} {}, ", name, n);
   }
   CHECK(families ==
-        "add 3, append 4, given 12, head 3, join_parts 4, linear 13, linear_biased 4, parameter 3, past 2, "
+        "add 4, append 4, given 12, head 3, join_parts 4, kernel_weights 2, key_sum 2, linear 13, linear_biased 4, other_order 2, parameter 3, past 2, "
         "phi_elu 2, phi_exp 2, phi_identity 2, phi_relu 2, project 15, project_biased 4, rotate_half 4, "
-        "rotate_interleaved 4, rows 11, same 4, stack 2, weighted_sum 2, widths 2, ");
+        "rotate_interleaved 4, rows 13, same 4, stack 2, state 2, weighted_sum 2, widths 2, ");
 }
 
 TEST_CASE("the shape rule of every op gives the shape of its result") {

@@ -2,6 +2,7 @@
 // up to it, and what a small state cannot do.
 
 #include <Eigen/LU>
+#include <set>
 
 #include "reading.h"
 #include "support.h"
@@ -106,6 +107,77 @@ TEST_CASE("the state after a token is the state of all tokens up to it") {
       CHECK(apart(value(causal, token + "z"), value(whole, "z"), 1e-15) == "");
       CHECK(apart(value(causal, token + "output"), value(whole, "output").bottomRows(1), 1e-15) == "");
     }
+  }
+}
+
+TEST_CASE("decoding with a state, after any prefill, reads what one causal pass reads") {
+  QKV_SAY_SEED();
+  Random random(85);
+  for (int round = 0; round < 20; ++round) {
+    for (const Phi phi : kPhis) {
+      CAPTURE(round);
+      Case c = random_case(random, phi, true, random.whole(1, 2));
+      c.problem.is_decoded = true;
+      c.problem.prefill = random.whole(0, c.q.rows());
+      const Trace trace = traced(c.problem);
+      const Index d_k = c.q.cols() / c.problem.heads;
+      const Index d_v = c.v.cols() / c.problem.heads;
+      for (Index h = 0; h < c.problem.heads; ++h) {
+        Case one = c;
+        one.q = c.q.middleCols(h * d_k, d_k);
+        one.k = c.k.middleCols(h * d_k, d_k);
+        one.v = c.v.middleCols(h * d_v, d_v);
+        const Matrix result = value(trace, c.problem.heads == 1 ? "output" : "concat");
+        CHECK(apart(result.middleCols(h * d_v, d_v), by_the_table(one), 1e-12) == "");
+      }
+    }
+  }
+}
+
+TEST_CASE("of earlier passes a decode step of linear attention knows S and z, and nothing else") {
+  const Plan plan = plan_of(problem(
+      "method = linear\ndecode = yes\nprefill = 2\nheads = 4\nkv_heads = 2\n[Q]\n1 2 3 4\n4 3 2 1\n0 1 0 "
+      "1\n1 1 0 0\n[K]\n1 0\n0 1\n1 1\n2 1\n[V]\n1 2\n3 4\n5 6\n7 8\n"));
+  const auto pass = [](const Node& node) { return node.prefix.substr(0, node.prefix.find('.')); };
+  std::set<std::string> known;
+  for (const Node& node : plan.nodes) {
+    for (const NodeId input : node.inputs) {
+      if (pass(node).empty() || pass(plan[input]).empty() || pass(plan[input]) == pass(node)) continue;
+      CHECK(plan[input].shape.rows == 1);  // one feature, whatever the number of tokens
+      known.emplace(plan[input].name());
+    }
+  }
+  CHECK(known == std::set<std::string>{"S", "z"});
+  CHECK(plan.find("t4.g2.S").has_value());  // heads that share keys and values share a state
+  CHECK_FALSE(plan.find("t4.h4.S").has_value());
+}
+
+TEST_CASE("a decode step adds its token to the state and reads it") {
+  // By hand: φ = elu + 1 makes the keys 1 0 / 0 1 / 2 0 into 2 1 / 1 2 / 3 1; the queries are the keys.
+  // After two tokens z = 3 3; the third leaves z = 6 4, reads (3·5 + 1·2) / (3·6 + 1·4) = 17/22 …
+  const Trace trace = traced(
+      problem("method = linear\ndecode = yes\nprefill = 2\nQ = K\n[K]\n1 0\n0 1\n2 0\n[V]\n1 0\n0 1\n1 2\n"));
+  CHECK(shown(trace, "prefill.S", 0) == "2 1 ; 1 2");
+  CHECK(shown(trace, "prefill.z", 0) == "3 3");
+  CHECK(shown(trace, "prefill.output", 4) == "1.0000 0.0000 ; 0.4444 0.5556");
+  CHECK(shown(trace, "t3.S", 0) == "5 7 ; 2 4");
+  CHECK(shown(trace, "t3.z", 0) == "6 4");
+  CHECK(shown(trace, "t3.output", 4) == "0.7727 1.1364");
+  CHECK_FALSE(trace.plan().find("t3.kernel").has_value());
+}
+
+TEST_CASE("symbols in V and restored keys and values are decoded with a state too") {
+  const std::string text = "method = linear\nmask = causal\n";
+  const std::string symbols = text + "Q = K\n[K]\n1 0\n0 1\n1 1\n";
+  const std::string latents =
+      text + "heads = 2\n[X]\n1 2\n0 1\n1 1\n[W_DKV]\n1\n-1\n[W_UK]\n1 2\n[W_UV]\n1 -1\n[W_UQ]\n1 0\n0 1\n";
+  for (const char* prefill : {"0", "1", "2", "3"}) {
+    CAPTURE(prefill);
+    const std::string decode = std::string("decode = yes\nprefill = ") + prefill + "\n";
+    CHECK(shown(traced(problem(decode + symbols)), "output", 6) ==
+          shown(traced(problem(symbols)), "output", 6));
+    CHECK(shown(traced(problem(decode + latents)), "concat", 9) ==
+          shown(traced(problem(latents)), "concat", 9));
   }
 }
 

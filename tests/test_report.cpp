@@ -213,6 +213,18 @@ Problem linear_attention_problem(Phi phi, bool is_causal, const char* eps) {
   return p;
 }
 
+// Three tokens, the first two in one pass.
+Problem decoded_linearly(const char* eps) {
+  Problem p = linear_attention_problem(Phi::relu, false, eps);
+  for (const char* name : {"Q", "K"}) p.given.insert_or_assign(name, filled_rows(3, 3));
+  p.given.insert_or_assign("V", filled_rows(3, 1));
+  p.tokens = p.kv_tokens = labels("t", 3);
+  forbid(p, causal_mask(3, 3, 0));
+  p.is_decoded = true;
+  p.prefill = 2;
+  return p;
+}
+
 // Two latent heads, 2 wide, with a position part of 2 that all heads share.
 Problem latent_problem(Layout layout) {
   const auto stored = [&](Index in, Index out) {
@@ -274,6 +286,8 @@ std::vector<Problem> all_problems() {
           linear_attention_problem(Phi::exp, false, "1/4"),
           linear_attention_problem(Phi::relu, true, "1/4"),
           linear_attention_problem(Phi::identity, true, "0"),
+          decoded_linearly("0"),
+          decoded_linearly("1/4"),
           rich_problem(),
           linear_problem(),
           linear_biased_problem(),

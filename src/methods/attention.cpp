@@ -99,13 +99,12 @@ class Pass {
       result.last = several_heads(result);
     } else {
       if (latents_) {
-        head = restored_head(0);
+        head = restored_head(0, result);
       } else if (computes_scores()) {
         head.q = rotated_queries(head.q);
         head.k = after_past("K", rotated_keys(head.k), 0, 1);
         head.v = after_past("V", values(), 0, 1);
-        result.cache.keys = {head.k};
-        result.cache.values = {*head.v};
+        cache(head, 0, result);
       }
       result.last = project_output(output_of(head), "Y");
     }
@@ -300,6 +299,20 @@ class Pass {
     return problem_.has(past_name) ? append(past(name, head, heads)) : fresh;
   }
 
+  // What the next pass will know of this group of heads, or of all: the latents are cached already.
+  void cache(Head& head, Index group, Read& result) {
+    if (problem_.method == MethodKind::linear && problem_.is_decoded) {
+      const auto& past = sources_.past.states;
+      head.state =
+          add_to_state(builder_, problem_, head.k, *head.v,
+                       past.empty() ? std::nullopt : std::optional(past[static_cast<std::size_t>(group)]));
+      result.cache.states.push_back(*head.state);
+    } else if (!latents_) {
+      result.cache.keys.push_back(head.k);
+      result.cache.values.push_back(*head.v);
+    }
+  }
+
  public:
   // [past_K] or [past_V] of one head.
   NodeId past(const std::string& name, Index head, Index heads) {
@@ -340,9 +353,11 @@ class Pass {
     return add_latents(builder_, problem_, sources);
   }
 
-  Head restored_head(Index h) {
+  Head restored_head(Index h, Read& result) {
     const LatentHead made = add_latent_head(builder_, problem_, *latents_, h);
-    return {.index = static_cast<std::size_t>(h), .q = made.q, .k = made.k, .v = made.v};
+    Head head{.index = static_cast<std::size_t>(h), .q = made.q, .k = made.k, .v = made.v};
+    cache(head, h, result);
+    return head;
   }
 
   // ---- one head ----
@@ -352,6 +367,7 @@ class Pass {
   // What one head reads: linearly, tile by tile, or with the softmax at once.
   NodeId output_of(const Head& head) {
     if (problem_.tile) return online_softmax(problem_, builder_, parameters_, head);
+    if (head.state) return read_in_pass(builder_, problem_, head.q, *head.v, *head.state);
     if (problem_.method == MethodKind::linear)
       return read_linearly(builder_, problem_, head.q, head.k, *head.v);
     const NodeId weights = weights_of_head(parts(), head);
@@ -393,7 +409,7 @@ class Pass {
     Head head;
     for (Index h = 0; h < problem_.heads; ++h) {
       builder_.name_under(prefix_ + "h" + std::to_string(h + 1) + ".");
-      head = latents_ ? restored_head(h) : cut_head(h, head, result);
+      head = latents_ ? restored_head(h, result) : cut_head(h, head, result);
       const NodeId output = output_of(head);
       all.push_back(output);
       outputs.push_back(is_dropped(head)
@@ -409,7 +425,8 @@ class Pass {
   Head cut_head(Index h, const Head& before, Read& result) {
     const Index group = problem_.heads / problem_.kv_heads;
     const std::string prefix = builder_.prefix();
-    Head head{.index = static_cast<std::size_t>(h), .q = 0, .k = before.k, .v = before.v};
+    Head head = before;
+    head.index = static_cast<std::size_t>(h);
     head.q = part_of("Q", queries(), ops::head_q, h, problem_.heads);
     builder_.step("Q.view", ops::head_view, {queries()},
                   {.numbers = {whole_number(h + 1), whole_number(problem_.heads)}},
@@ -422,8 +439,7 @@ class Pass {
       head.v = part_of("V", values(), ops::head_v, g, problem_.kv_heads);
       head.k = after_past("K", rotated_keys(head.k), g, problem_.kv_heads);
       head.v = after_past("V", *head.v, g, problem_.kv_heads);
-      result.cache.keys.push_back(head.k);
-      result.cache.values.push_back(*head.v);
+      cache(head, g, result);
       builder_.name_under(prefix);
     }
     head.q = rotated_queries(head.q);

@@ -151,6 +151,21 @@ std::vector<Claim> claims_of(const Problem& problem, const Plan& plan) {
     claim_same(say({"decoding with a cache gives the rows of one full causal pass",
                     "借助缓存逐个解码，与一次完整的因果计算得到同样的各行"}),
                whole);
+    // "t3.S" stands in both: there after a pass, here after a token of the one pass.
+    Claim::Part states{plan_of(whole), {}};
+    for (NodeId id = 0; id < plan.nodes.size(); ++id) {
+      if (plan[id].name() != "S" && plan[id].name() != "z") continue;
+      const auto there = states.other.find(plan[id].id);
+      if (!there) continue;
+      for (Index i = 0; i < plan[id].shape.rows; ++i) states.rows.push_back({id, i, *there, i});
+    }
+    if (!states.rows.empty()) {
+      claims.push_back(
+          {say({"the state that a pass leaves is the one of the full causal pass after the same token",
+                "每一遍留下的状态，等于完整的因果计算在同一个 token 之后的状态"}),
+           {}});
+      claims.back().parts.push_back(std::move(states));
+    }
   }
   if (problem.tile && problem.stack.empty()) {
     Problem whole = problem;

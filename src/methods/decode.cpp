@@ -3,7 +3,7 @@
 // Each pass computes the query, the key and the value of its own tokens only, appends key and value
 // to the cache, and reads from the cache.  Keys that no later query may see leave the cache: with a
 // window and a few first tokens kept, the cache stops growing (StreamingLLM, Xiao et al. 2023).
-// Latent attention caches c_KV and K_R in their place.
+// Latent attention caches c_KV and K_R in their place, linear attention its state: no rows at all.
 
 #include <string>
 #include <utility>
@@ -62,8 +62,8 @@ class Decoding {
     for (const auto& [name, node] : whole_) {
       const Op& op = name == "X"   ? ops::new_x
                      : name == "Q" ? ops::new_q
-                     : name == "K" ? ops::new_k
-                                   : ops::new_v;
+                     : name == "K" ? (is_linear() ? ops::new_k_for_state : ops::new_k)
+                                   : (is_linear() ? ops::new_v_for_state : ops::new_v);
       sources.nodes[name] =
           builder_.step(name, op, {node}, rows, {.rows = part.tokens, .basis = builder_[node].basis});
     }
@@ -74,6 +74,11 @@ class Decoding {
 
   // What belongs to keys that no query from `first` on may see is dropped from the cache.
   void evict(Index first, Sources& sources) {
+    if (is_linear()) {
+      held_.clear();  // every key that was read is in the state, and none can leave it
+      sources.past = cache_;
+      return;
+    }
     if (held_.empty()) return;
     if (cache_.keys.empty() && cache_.latents.empty()) {
       // The cache that the problem gives.
@@ -112,6 +117,8 @@ class Decoding {
     if (!cache_.latents.empty()) take(cache_.latents[0], "c_KV.kept", ops::kept_latents);
     if (cache_.latents.size() > 1) take(cache_.latents[1], "K_R.kept", ops::kept_key_positions);
   }
+
+  bool is_linear() const { return problem_.method == MethodKind::linear; }
 
   // "t2.g1." is "g1." of whatever pass.
   std::string group_prefix(NodeId node) const {

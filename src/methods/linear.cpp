@@ -7,6 +7,8 @@
 // With a causal mask S and z are a state that each token adds itself to and then reads: t1.S t1.z
 // t1.output, t2.S …  The table that softmax attention would fill, and the output through it, stand
 // beside for comparison.
+//
+// Decoding makes each of these tokens a pass of its own: S and z are all that one pass leaves to the next.
 
 #include "methods/linear.h"
 
@@ -44,10 +46,9 @@ class LinearReader {
       : builder_(builder), problem_(problem), v_(v), has_eps_(problem.eps.value != 0) {}
 
   NodeId read(NodeId q, NodeId k) {
-    const PhiOps phi = phi_ops(problem_.phi);
-    phi_q_ = builder_.step("phi.Q", phi.q, {q}, {}, {.rows = problem_.tokens});
-    phi_k_ = builder_.step("phi.K", phi.k, {k}, {}, {.rows = problem_.kv_tokens});
-    const NodeId weights = weights_table();
+    features_of_queries(q);
+    features_of_keys(k);
+    const NodeId weights = weights_table(ops::kernel_weights);
     const NodeId output = problem_.mask ? read_token_by_token() : read_at_once();
     NodeTraits beside = output_traits();
     beside.role = Role::aside;
@@ -55,7 +56,35 @@ class LinearReader {
     return output;
   }
 
+  LinearState add_to_state(NodeId k, const std::optional<LinearState>& past) {
+    features_of_keys(k);
+    const NodeTraits state{.basis = builder_[v_].basis};
+    if (!past) {
+      return {.phi_k = phi_k_,
+              .s = builder_.step("S", ops::pass_state, {phi_k_, v_}, {}, state),
+              .z = builder_.step("z", ops::pass_key_sum, {phi_k_}, {}, {})};
+    }
+    return {.phi_k = phi_k_,
+            .s = builder_.step("S", ops::continued_state, {past->s, phi_k_, v_}, {}, state),
+            .z = builder_.step("z", ops::continued_key_sum, {past->z, phi_k_}, {}, {})};
+  }
+
+  NodeId read_in_pass(NodeId q, const LinearState& state) {
+    features_of_queries(q);
+    phi_k_ = state.phi_k;
+    if (problem_.tokens.size() == 1) return read_whole_state(state.s, state.z);
+    return builder_.step("output", ops::read_in_pass, {weights_table(ops::kernel_weights_in_pass), v_}, {},
+                         output_traits());
+  }
+
  private:
+  void features_of_queries(NodeId q) {
+    phi_q_ = builder_.step("phi.Q", phi_ops(problem_.phi).q, {q}, {}, {.rows = problem_.tokens});
+  }
+  void features_of_keys(NodeId k) {
+    phi_k_ = builder_.step("phi.K", phi_ops(problem_.phi).k, {k}, {}, {.rows = problem_.kv_tokens});
+  }
+
   NodeTraits output_traits() const { return {.rows = problem_.tokens, .basis = builder_[v_].basis}; }
 
   // The numbers of a step that may add eps: what it has of its own, then eps.
@@ -64,19 +93,22 @@ class LinearReader {
     return params;
   }
 
-  NodeId weights_table() {
+  NodeId weights_table(const Op& op) {
     const Params visible{.allowed = problem_.allowed};
     NodeTraits table{.rows = problem_.tokens, .cols = problem_.kv_tokens};
     const NodeId kernel = builder_.step("kernel", ops::kernel_scores, {phi_q_, phi_k_}, visible, table);
     const NodeId denominator = builder_.step("denominator", has_eps_ ? ops::kernel_sum_eps : ops::kernel_sum,
                                              {kernel}, with_eps({}), {.rows = problem_.tokens});
     table.has_row_sums = true;
-    return builder_.step("weights", ops::kernel_weights, {kernel, denominator}, visible, std::move(table));
+    return builder_.step("weights", op, {kernel, denominator}, visible, std::move(table));
   }
 
   NodeId read_at_once() {
     const NodeId s = builder_.step("S", ops::state, {phi_k_, v_}, {}, {.basis = builder_[v_].basis});
-    const NodeId z = builder_.step("z", ops::key_sum, {phi_k_}, {}, {});
+    return read_whole_state(s, builder_.step("z", ops::key_sum, {phi_k_}, {}, {}));
+  }
+
+  NodeId read_whole_state(NodeId s, NodeId z) {
     return builder_.step("output", has_eps_ ? ops::read_state_eps : ops::read_state, {phi_q_, s, z},
                          with_eps({}), output_traits());
   }
@@ -115,6 +147,15 @@ class LinearReader {
 
 NodeId read_linearly(Builder& builder, const Problem& problem, NodeId q, NodeId k, NodeId v) {
   return LinearReader(builder, problem, v).read(q, k);
+}
+
+LinearState add_to_state(Builder& builder, const Problem& problem, NodeId k, NodeId v,
+                         const std::optional<LinearState>& past) {
+  return LinearReader(builder, problem, v).add_to_state(k, past);
+}
+
+NodeId read_in_pass(Builder& builder, const Problem& problem, NodeId q, NodeId v, const LinearState& state) {
+  return LinearReader(builder, problem, v).read_in_pass(q, state);
 }
 
 }  // namespace qkv

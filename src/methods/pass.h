@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "methods/linear.h"
 #include "plan/plan.h"
 #include "problem/problem.h"
 
@@ -18,7 +19,8 @@ struct Head {
   std::size_t index = 0;
   NodeId q = 0;
   NodeId k = 0;
-  std::optional<NodeId> v = std::nullopt;  // of a table of scores it is given later
+  std::optional<NodeId> v = std::nullopt;           // of a table of scores it is given later
+  std::optional<LinearState> state = std::nullopt;  // of linear attention that is decoded
 };
 
 // Nodes that are made where they are first needed, all under one prefix, whoever needs them.
@@ -63,7 +65,8 @@ class Parameters {
 struct Cache {
   std::vector<NodeId> keys = {};  // rotated already, one an KV head
   std::vector<NodeId> values = {};
-  std::vector<NodeId> latents = {};  // of MLA, in place of both: c_KV, and K_R where there is one
+  std::vector<NodeId> latents = {};      // of MLA, in place of both: c_KV, and K_R where there is one
+  std::vector<LinearState> states = {};  // of linear attention, in place of both, one an KV head
 };
 
 // Matrices of a pass that stand in the plan already, in place of those that the problem gives.

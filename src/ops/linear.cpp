@@ -155,93 +155,134 @@ const Op kernel_sum_eps = kernel_sum_op(
      "一个查询的核函数值之和，再加上 eps = @1，避免分母为 0；每行权重之和略小于 1。"},
     R"(\sum_j #1 + @1)");
 
-const Op kernel_weights{
-    .name = "kernel_weights",
-    .title = {"Weights", "注意力权重"},
-    .why = {"For comparison with the softmax: how much of each value the output holds. Linear attention gets "
-            "by without this table of all queries and keys.",
-            "用来与 softmax 对照：输出里每个值各占多少。线性注意力自己用不到这张 查询×键 的大表。"},
-    .formula = R"(\frac{#1}{#2})",
-    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
-      return kernels::normalise_rows<T>(in[0], in[1], p);
-    }>(),
-    .shape = same_shape,
-    .cell =
-        [](const CellQuestion& q) {
-          return Expression{Term(0, q.row, q.col), " / ", Term(1, q.row, 0)};
-        },
-    .reads = {Reads::cell, Reads::row},
-};
+namespace {
 
-const Op other_order{
-    .name = "other_order",
-    .title = {"For comparison: the other order", "对照：另一种计算顺序"},
-    .why = {"(φ(Q)·φ(K)ᵀ)·V, through the table of weights: the same numbers as φ(Q)·(φ(K)ᵀ·V), but the table "
-            "grows with the number of queries times keys.",
-            "先算权重表，即 (φ(Q)·φ(K)ᵀ)·V：与 φ(Q)·(φ(K)ᵀ·V) 的结果相同，但这张表的大小是 查询数×键数。"},
-    .formula = "#1 #2",
-    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) {
-      return kernels::project<T>(in[0], in[1]);
-    }>(),
-    .shape =
-        [](std::span<const Shape> in, const Params&) {
-          return Shape{in[0].rows, in[1].cols};
-        },
-    .cell =
-        [](const CellQuestion& q) {
-          return sum_of_products(
-              q.inputs[0].cols, [&](Index j) { return Term(0, q.row, j); },
-              [&](Index j) { return Term(1, j, q.col); });
-        },
-    .reads = {Reads::row, Reads::column},
-    .terms = width_of_first,
-};
+constexpr Op kernel_weights_op(Text why) {
+  return {
+      .name = "kernel_weights",
+      .title = {"Weights", "注意力权重"},
+      .why = why,
+      .formula = R"(\frac{#1}{#2})",
+      .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
+        return kernels::normalise_rows<T>(in[0], in[1], p);
+      }>(),
+      .shape = same_shape,
+      .cell =
+          [](const CellQuestion& q) {
+            return Expression{Term(0, q.row, q.col), " / ", Term(1, q.row, 0)};
+          },
+      .reads = {Reads::cell, Reads::row},
+  };
+}
+
+constexpr Op weights_by_values_op(Text title, Text why) {
+  return {
+      .name = "other_order",
+      .title = title,
+      .why = why,
+      .formula = "#1 #2",
+      .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) {
+        return kernels::project<T>(in[0], in[1]);
+      }>(),
+      .shape =
+          [](std::span<const Shape> in, const Params&) {
+            return Shape{in[0].rows, in[1].cols};
+          },
+      .cell =
+          [](const CellQuestion& q) {
+            return sum_of_products(
+                q.inputs[0].cols, [&](Index j) { return Term(0, q.row, j); },
+                [&](Index j) { return Term(1, j, q.col); });
+          },
+      .reads = {Reads::row, Reads::column},
+      .terms = width_of_first,
+  };
+}
+
+}  // namespace
+
+const Op kernel_weights = kernel_weights_op(
+    {"For comparison with the softmax: how much of each value the output holds. Linear attention gets "
+     "by without this table of all queries and keys.",
+     "用来与 softmax 对照：输出里每个值各占多少。线性注意力自己用不到这张 查询×键 的大表。"});
+
+const Op other_order = weights_by_values_op(
+    {"For comparison: the other order", "对照：另一种计算顺序"},
+    {"(φ(Q)·φ(K)ᵀ)·V, through the table of weights: the same numbers as φ(Q)·(φ(K)ᵀ·V), but the table "
+     "grows with the number of queries times keys.",
+     "先算权重表，即 (φ(Q)·φ(K)ᵀ)·V：与 φ(Q)·(φ(K)ᵀ·V) 的结果相同，但这张表的大小是 查询数×键数。"});
+
+// The tokens of one pass through the table, because each may see those up to its own.
+const Op kernel_weights_in_pass = kernel_weights_op(
+    {"How much each token of this pass reads of each. This table is as wide as the pass, and is not kept.",
+     "这一遍的 token 彼此各读多少。这张表只有这一遍那么宽，用完不保留。"});
+const Op read_in_pass = weights_by_values_op(
+    {"Output", "输出"},
+    {"The tokens of this pass come together, and each may see those up to its own, so they are read through "
+     "the table. Updating the state token by token gives the same.",
+     "这一遍的 token 一起处理，每个只能看自己及之前的，所以借助权重表来读。逐个更新状态，结果相同。"});
 
 // ---- The state -------------------------------------------------------------------------------
 
-const Op state{
-    .name = "state",
-    .title = {"State", "状态"},
-    .why = {"φ(K)ᵀ·V first: the sum over all keys of φ(k)ᵀ·v. Its size is features × d_v, however many keys "
-            "there are.",
-            "先算 φ(K)ᵀ·V：对所有键求 φ(k)ᵀ·v 之和。它的大小是 特征数×d_v，与键的个数无关。"},
-    .formula = "#1^T #2",
-    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) {
-      return kernels::state_of_keys<T>(in[0], in[1], 0, in[0].get().rows());
-    }>(),
-    .shape =
-        [](std::span<const Shape> in, const Params&) {
-          return Shape{in[0].cols, in[1].cols};
-        },
-    .cell =
-        [](const CellQuestion& q) {
-          return sum_of_products(
-              q.inputs[0].rows, [&](Index j) { return Term(0, j, q.row); },
-              [&](Index j) { return Term(1, j, q.col); });
-        },
-    .terms = [](std::span<const Shape> in) { return in[0].rows; },
-};
+namespace {
 
-const Op key_sum{
-    .name = "key_sum",
-    .title = {"Sum of the keys' features", "键的特征之和"},
-    .why = {"The sum of φ(k) over all keys, for the denominators.", "所有键的 φ(k) 之和，用来算分母。"},
-    .formula = R"(\sum_j #1)",
-    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) {
-      return kernels::sum_of_keys<T>(in[0], 0, in[0].get().rows());
-    }>(),
-    .shape =
-        [](std::span<const Shape> in, const Params&) {
-          return Shape{1, in[0].cols};
-        },
-    .cell =
-        [](const CellQuestion& q) {
-          Expression e;
-          for (Index j = 0; j < q.inputs[0].rows; ++j) append(e, {j == 0 ? "" : " + ", Term(0, j, q.col)});
-          return e;
-        },
-    .terms = [](std::span<const Shape> in) { return in[0].rows; },
-};
+constexpr Op state_op(Text title, Text why) {
+  return {
+      .name = "state",
+      .title = title,
+      .why = why,
+      .formula = "#1^T #2",
+      .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) {
+        return kernels::state_of_keys<T>(in[0], in[1], 0, in[0].get().rows());
+      }>(),
+      .shape =
+          [](std::span<const Shape> in, const Params&) {
+            return Shape{in[0].cols, in[1].cols};
+          },
+      .cell =
+          [](const CellQuestion& q) {
+            return sum_of_products(
+                q.inputs[0].rows, [&](Index j) { return Term(0, j, q.row); },
+                [&](Index j) { return Term(1, j, q.col); });
+          },
+      .terms = [](std::span<const Shape> in) { return in[0].rows; },
+  };
+}
+
+constexpr Op key_sum_op(Text title, Text why) {
+  return {
+      .name = "key_sum",
+      .title = title,
+      .why = why,
+      .formula = R"(\sum_j #1)",
+      .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) {
+        return kernels::sum_of_keys<T>(in[0], 0, in[0].get().rows());
+      }>(),
+      .shape =
+          [](std::span<const Shape> in, const Params&) {
+            return Shape{1, in[0].cols};
+          },
+      .cell =
+          [](const CellQuestion& q) {
+            Expression e;
+            for (Index j = 0; j < q.inputs[0].rows; ++j) append(e, {j == 0 ? "" : " + ", Term(0, j, q.col)});
+            return e;
+          },
+      .terms = [](std::span<const Shape> in) { return in[0].rows; },
+  };
+}
+
+}  // namespace
+
+const Op state = state_op(
+    {"State", "状态"},
+    {"φ(K)ᵀ·V first: the sum over all keys of φ(k)ᵀ·v. Its size is features × d_v, however many keys "
+     "there are.",
+     "先算 φ(K)ᵀ·V：对所有键求 φ(k)ᵀ·v 之和。它的大小是 特征数×d_v，与键的个数无关。"});
+
+const Op key_sum =
+    key_sum_op({"Sum of the keys' features", "键的特征之和"},
+               {"The sum of φ(k) over all keys, for the denominators.", "所有键的 φ(k) 之和，用来算分母。"});
 
 namespace {
 
@@ -429,5 +470,48 @@ const Op token_rows{
         },
     .cell = [](const CellQuestion& q) { return Expression{Term(static_cast<int>(q.row), 0, q.col)}; },
 };
+
+// ---- Pass by pass ------------------------------------------------------------------------------
+
+namespace {
+
+constexpr Text kPassState{"State after this pass", "这一遍之后的状态"};
+
+}  // namespace
+
+const Op pass_state = state_op(
+    kPassState,
+    {"φ(K)ᵀ·V of the tokens so far. This and z are the whole cache: the next pass gets no key and no value. "
+     "Its size is features × d_v, however many tokens come.",
+     "到此为止各 token 的 φ(K)ᵀ·V。它和 z 就是全部缓存：下一遍拿不到任何键和值。它的大小是 特征数×d_v，"
+     "来多少个 token 都不变。"});
+const Op pass_key_sum =
+    key_sum_op(kSumNow, {"The sum of φ(k) over the same tokens, for the denominators; kept beside the state.",
+                         "同样这些 token 的 φ(k) 之和，用来算分母；与状态一起保留。"});
+
+const Op continued_state{
+    .name = "continued_state",
+    .title = kPassState,
+    .why = {"The state of the pass before, and the new token's φ(k)ᵀ·v added to it. No earlier key or value "
+            "is needed; none is kept, so none can be read out exactly.",
+            "上一遍留下的状态，加上新 token 的 φ(k)ᵀ·v。不需要之前的任何键和值；它们没有保存，所以也无法原样"
+            "读出。"},
+    .formula = "#1 + #2^T #3",
+    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) -> MatrixOf<T> {
+      return in[0].get() + kernels::state_of_keys<T>(in[1], in[2], 0, in[1].get().rows());
+    }>(),
+    .shape = same_shape,
+    .cell =
+        [](const CellQuestion& q) {
+          Expression e{Term(0, q.row, q.col)};
+          for (Index j = 0; j < q.inputs[1].rows; ++j)
+            append(e, {" + ", Term(1, j, q.row), "·", Term(2, j, q.col)});
+          return e;
+        },
+    .terms = [](std::span<const Shape> in) -> Index { return in[1].rows + 1; },
+};
+
+const Op continued_key_sum = add_op(kSumNow, {"The sum that the pass before left, and the new token's φ(k).",
+                                              "上一遍留下的和，加上新 token 的 φ(k)。"});
 
 }  // namespace qkv::ops

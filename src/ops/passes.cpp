@@ -74,6 +74,13 @@ const Op new_k = rows_of({"The new key", "新的键"}, {"The new token's key, to
                                                      "新 token 的键，接下来要放进缓存。"});
 const Op new_v = rows_of({"The new value", "新的值"}, {"The new token's value, to be appended to the cache.",
                                                        "新 token 的值，接下来要放进缓存。"});
+const Op new_k_for_state =
+    rows_of({"The new key", "新的键"},
+            {"The new token's key. Once it has been added to the state it is not needed any more.",
+             "新 token 的键；加进状态之后就不再需要。"});
+const Op new_v_for_state = rows_of({"The new value", "新的值"},
+                                   {"The new token's value, to be added to the state together with its key.",
+                                    "新 token 的值，与它的键一起加进状态。"});
 const Op kept_keys = rows_of({"Keys that stay in the cache", "留在缓存里的键"},
                              {"No query from here on may look at the others, so they are evicted.",
                               "从这里往后的查询都不能再看其余的键，所以把它们逐出缓存。"});

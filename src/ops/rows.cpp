@@ -31,7 +31,8 @@ std::span<const Op* const> all() {
       &sinusoids, &learned_positions, &add_positions, &past_keys, &past_values, &append_keys, &append_values,
       &append_latents, &append_key_positions,
       // passes.cpp
-      &new_x, &new_q, &new_k, &new_v, &kept_keys, &kept_values, &kept_latents, &kept_key_positions,
+      &new_x, &new_q, &new_k, &new_v, &new_k_for_state, &new_v_for_state,
+      &kept_keys, &kept_values, &kept_latents, &kept_key_positions,
       &decoded, &add_residual, &next_query,
       &tile_q, &tile_k, &tile_v, &running_max, &rescale, &running_sum, &tile_read, &running_read, &finish_read, &tiled,
       // loss.cpp
@@ -48,6 +49,7 @@ std::span<const Op* const> all() {
       &state, &key_sum, &read_state, &read_state_eps,
       &first_state, &next_state, &first_key_sum, &next_key_sum,
       &read_state_of_token, &read_state_of_token_eps, &token_rows,
+      &pass_state, &pass_key_sum, &continued_state, &continued_key_sum, &kernel_weights_in_pass, &read_in_pass,
       // latent.cpp
       &latent, &latent_linear, &query_latent, &query_latent_linear, &restored_keys, &restored_keys_linear,
       &restored_values, &restored_values_linear, &keys_from_cache, &keys_from_cache_linear,

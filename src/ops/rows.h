@@ -70,7 +70,8 @@ extern const Op past_keys, past_values;  // of the cache
 extern const Op append_keys, append_values, append_latents, append_key_positions;
 
 // Work in pieces (ops/passes.cpp).  numbers: the rows that are taken, counted from 1.
-extern const Op new_x, new_q, new_k, new_v, kept_keys, kept_values, kept_latents, kept_key_positions;
+extern const Op new_x, new_q, new_k, new_v, new_k_for_state, new_v_for_state;
+extern const Op kept_keys, kept_values, kept_latents, kept_key_positions;
 extern const Op decoded;  // any number of inputs
 extern const Op add_residual, next_query;
 extern const Op tile_q, tile_k, tile_v;
@@ -103,6 +104,9 @@ extern const Op read_state, read_state_eps;  // phi.Q, S, z
 extern const Op first_state, next_state, first_key_sum, next_key_sum;
 extern const Op read_state_of_token, read_state_of_token_eps;
 extern const Op token_rows;  // any number of inputs of one row
+// Of one pass: the state that it starts or continues, and what its tokens read of one another.
+extern const Op pass_state, pass_key_sum, continued_state, continued_key_sum;
+extern const Op kernel_weights_in_pass, read_in_pass;
 
 // Multi-head latent attention (ops/latent.cpp).
 extern const Op latent, latent_linear, query_latent, query_latent_linear;

@@ -77,7 +77,7 @@ void check_passes(const Draft& draft, const Roles& roles, Diagnostics& diagnosti
                        "read = hard 只取一个值，没有累加的和"}));
   }
   if (settings.method == MethodKind::linear) {
-    for (const char* key : {"tile", "decode", "hops"}) {
+    for (const char* key : {"tile", "hops"}) {
       const Settings::Given* given = settings.find(key);
       if (!given || given->text == find_key(key)->by_default) continue;
       error(key, say({"'{0}' goes with the softmax; linear attention keeps a state in its place",
