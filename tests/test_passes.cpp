@@ -1,6 +1,9 @@
 // Work in pieces gives what the whole gives: decoding with a cache, tiles, layers and hops.  And what
 // --prove claims is true on random problems, and is noticed where it is not.
 
+#include <array>
+#include <set>
+
 #include "methods/claims.h"
 #include "reading.h"
 #include "run/equality.h"
@@ -157,6 +160,63 @@ TEST_CASE("a stack runs each layer on what the layer before it made") {
   CHECK(last_id(stack) == "L2.residual");
 }
 
+TEST_CASE("decoding through layers, each with a cache of its own, gives the rows of the full stack") {
+  QKV_SAY_SEED();
+  Random random(64);
+  for (int round = 0; round < 25; ++round) {
+    const Index n = random.whole(1, 5);
+    const Index layers = random.whole(2, 3);
+    const Index d = 4;
+    const Index kv_heads = random.whole(1, 2);
+    std::string text = fmt::format("layers = {}\nheads = 2\nkv_heads = {}\n", layers, kv_heads);
+    if (random.whole(0, 1) == 1) text += "residual = yes\n";
+    if (random.whole(0, 1) == 1) text += "rope = half\n";
+    if (random.whole(0, 1) == 1) text += "pos = sinusoidal\n";
+    const std::array masks{"causal", "causal window:1", "causal window:2 sinks:1"};
+    std::string sections = section("X", random.matrix(n, d));
+    for (Index layer = 1; layer <= layers; ++layer) {
+      const std::string own = fmt::format("L{}.", layer);
+      text += own + "mask = " + masks[static_cast<std::size_t>(random.whole(0, 2))] + "\n";
+      sections +=
+          section(own + "W_Q", random.matrix(d, 4)) + section(own + "W_K", random.matrix(d, 2 * kv_heads)) +
+          section(own + "W_V", random.matrix(d, kv_heads)) + section(own + "W_O", random.matrix(2, d));
+    }
+    text += sections;
+    INFO(text);
+    for (const Index prefill : {Index{0}, random.whole(0, n)}) {
+      const Trace decoded = traced(problem(fmt::format("decode = yes\nprefill = {}\n", prefill) + text));
+      const Trace whole = traced(problem(text));
+      CHECK(last_id(decoded) == last_id(whole));
+      CHECK(apart_at_the_end(decoded, whole, 1e-14) == "");
+    }
+  }
+}
+
+TEST_CASE("a layer knows of earlier tokens what its own cache holds, whatever kind of layer it is") {
+  const std::string text =
+      "layers = 3\nresidual = yes\nmask = causal\nL1.method = linear\n[X]\n1 0\n0 1\n1 1\n2 1\n"
+      "[L1.W_Q]\n1 0\n0 1\n[L1.W_K]\n1 1\n0 1\n[L1.W_V]\n1 0\n0 1\n"
+      "[L2.W_DKV]\n1\n2\n[L2.W_UK]\n1 0\n[L2.W_UV]\n1 1\n[L2.W_UQ]\n1 0\n0 1\n"
+      "[L3.W_Q]\n1 0\n0 1\n[L3.W_K]\n1 1\n0 1\n[L3.W_V]\n1 0\n0 1\n";
+  const Trace decoded = traced(problem("decode = yes\nprefill = 2\n" + text));
+  CHECK(apart_at_the_end(decoded, traced(problem(text)), 1e-15) == "");
+  // "t3." "L2." of a prefix.
+  const auto pass = [](const Node& node) { return node.prefix.substr(0, node.prefix.find('.')); };
+  const auto layer = [](const Node& node) { return node.prefix.substr(node.prefix.find('L')); };
+  std::set<std::string> known;
+  for (const Node& node : decoded.plan().nodes) {
+    if (node.prefix.find('.') + 1 >= node.prefix.size()) continue;  // of no pass, or of no layer
+    for (const NodeId input : node.inputs) {
+      const Node& from = decoded.plan()[input];
+      if (from.prefix.find('.') + 1 >= from.prefix.size() || pass(from) == pass(node)) continue;
+      CHECK(layer(from) == layer(node));
+      known.insert(layer(from) + std::string(from.name()));
+    }
+  }
+  CHECK(known == std::set<std::string>{"L1.S", "L1.z", "L2.c_KV", "L2.c_KV.cache", "L3.K", "L3.V",
+                                       "L3.K.cache", "L3.V.cache"});
+}
+
 TEST_CASE("one layer has a residual too") {
   const std::string text = "Q = X\nK = X\nV = X\n[X]\n1 2\n3 4\n";
   const Trace trace = traced(problem("residual = yes\n" + text));
@@ -238,6 +298,9 @@ TEST_CASE("what cannot be taken in pieces is refused with the reason") {
         "error: the 2 columns of V cannot be cut into 3 heads\n");
   CHECK(messages("hops = 2\n[Q]\n1 2\n[K]\n1 2\n[V]\n1\n") ==
         "error: what a hop reads is 1 wide, but Q is 2: it is added to the query of the next hop\n");
+  CHECK(messages("layers = 2\nQ = X\nK = X\nV = X\n[X]\n1\n[past_K]\n1\n[past_V]\n1\n") ==
+        "error: a stack of layers is self-attention from the first token on: no [X_kv], no [past_K], one "
+        "hop\n");
   CHECK(messages("layers = 2\n[Q]\n1\n[K]\n1\n") == "error: a stack of layers starts at [X]\n");
   for (const char* v : {"", "[V]\na\nb\n"}) {
     CHECK(

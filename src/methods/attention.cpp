@@ -511,14 +511,18 @@ NodeId given_rows(const Problem& problem, Builder& builder, Parameters& paramete
   return Pass(problem, builder, parameters, {}).rows_given(name);
 }
 
+std::string kv_head_prefix(const Problem& problem, Index index) {
+  if (problem.heads == 1) return "";
+  return (problem.heads > problem.kv_heads ? "g" : "h") + std::to_string(index + 1) + ".";
+}
+
 std::vector<NodeId> given_past(const Problem& problem, Builder& builder, Parameters& parameters,
                                const std::string& name) {
   Pass pass(problem, builder, parameters, {});
   std::vector<NodeId> nodes;
   const std::string prefix = builder.prefix();
   for (Index g = 0; g < problem.kv_heads; ++g) {
-    const char* letter = problem.heads > problem.kv_heads ? "g" : "h";
-    if (problem.heads > 1) builder.name_under(prefix + letter + std::to_string(g + 1) + ".");
+    builder.name_under(prefix + kv_head_prefix(problem, g));
     nodes.push_back(pass.past(name, g, problem.kv_heads));
   }
   builder.name_under(prefix);

@@ -148,6 +148,7 @@ std::vector<Claim> claims_of(const Problem& problem, const Plan& plan) {
   if (problem.is_decoded) {
     Problem whole = problem;
     whole.is_decoded = false;
+    for (Problem& layer : whole.stack) layer.is_decoded = false;
     claim_same(say({"decoding with a cache gives the rows of one full causal pass",
                     "借助缓存逐个解码，与一次完整的因果计算得到同样的各行"}),
                whole);

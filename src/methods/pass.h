@@ -98,11 +98,20 @@ NodeId masked_scores(const Problem& problem, Builder& builder, Parameters& param
 // The softmax and the read of one head, tile by tile; see methods/online.cpp.
 NodeId online_softmax(const Problem& problem, Builder& builder, Parameters& parameters, const Head& head);
 
-// Token by token with a KV cache; see methods/decode.cpp.
+// "g2." or "h2.", where keys and values of the KV head `index` stand; "" when there is one head.
+std::string kv_head_prefix(const Problem& problem, Index index);
+
+// Token by token with a KV cache, through one layer or several; see methods/decode.cpp.
 NodeId decode(const Problem& problem, Builder& builder, Parameters& parameters);
+NodeId decode_stack(const Problem& problem, Builder& builder, Parameters& parameters);
 
 // What came in, X with its positions, plus what was read.
 NodeId add_residual(const Problem& problem, Builder& builder, NodeId read);
+
+// "L2." of the layer `index`, and what that layer hands on: what it has read, added to its X with a residual.
+// Stands under the builder's prefix.
+std::string layer_prefix(std::size_t index);
+NodeId out_of_layer(const Problem& layer, Builder& builder, NodeId x, NodeId read);
 
 // Layer after layer, and hop after hop; see methods/stack.cpp.
 NodeId stack(const Problem& problem, Builder& builder, Parameters& parameters);

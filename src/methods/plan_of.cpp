@@ -8,7 +8,7 @@ Plan plan_of(const Problem& problem) {
   Builder builder;
   Parameters parameters;
   if (!problem.stack.empty()) {
-    stack(problem, builder, parameters);
+    problem.is_decoded ? decode_stack(problem, builder, parameters) : stack(problem, builder, parameters);
   } else if (problem.hops > 1) {
     hops(problem, builder, parameters);
   } else {

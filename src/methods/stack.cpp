@@ -14,17 +14,23 @@ NodeId add_residual(const Problem& problem, Builder& builder, NodeId read) {
   return builder.step("residual", ops::add_residual, {x, read}, {}, {.rows = problem.tokens});
 }
 
+std::string layer_prefix(std::size_t index) { return "L" + std::to_string(index + 1) + "."; }
+
+NodeId out_of_layer(const Problem& layer, Builder& builder, NodeId x, NodeId read) {
+  if (!layer.has_residual) return read;
+  return builder.step("residual", ops::add_residual, {x, read}, {}, {.rows = builder[x].rows});
+}
+
 NodeId stack(const Problem& problem, Builder& builder, Parameters& parameters) {
   NodeId x = given_rows(problem, builder, parameters, "X");
   for (std::size_t layer = 0; layer < problem.stack.size(); ++layer) {
-    const std::string prefix = "L" + std::to_string(layer + 1) + ".";
+    const std::string prefix = layer_prefix(layer);
     builder.name_under(prefix);
     parameters.enter_layer(prefix);
     const Problem& own = problem.stack[layer];
     const NodeId read = attend(own, builder, parameters, {.nodes = {{"X", x}}}).last;
     builder.name_under(prefix);
-    x = own.has_residual ? builder.step("residual", ops::add_residual, {x, read}, {}, {.rows = own.tokens})
-                         : read;
+    x = out_of_layer(own, builder, x, read);
   }
   return x;
 }

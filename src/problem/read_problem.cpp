@@ -358,9 +358,10 @@ class StackReader {
   std::optional<Problem> read() {
     const Settings& settings = draft_.settings;
     if (!draft_.has("X")) return refuse(say({"a stack of layers starts at [X]", "多层计算从 [X] 开始"}));
-    if (settings.is_decoded || draft_.has("X_kv") || draft_.has("past_K") || settings.hops > 1) {
-      return refuse(say({"a stack of layers is self-attention in one pass, without a cache",
-                         "多层计算是一次完成的自注意力，不带缓存"}));
+    if (draft_.has("X_kv") || draft_.has("past_K") || settings.hops > 1) {
+      return refuse(
+          say({"a stack of layers is self-attention from the first token on: no [X_kv], no [past_K], one hop",
+               "多层计算是从第一个 token 开始的自注意力：不能有 [X_kv] 或 [past_K]，也不能多次读取"}));
     }
     std::optional<Problem> all;
     Index width = 0;  // of the latest layer's result
