@@ -131,6 +131,24 @@ TEST_CASE("an output exactly on the edge of the hull is inside it") {
   CHECK(text.find("Against the hull of the X rows: inside it: t1 t2.") != std::string::npos);
 }
 
+TEST_CASE("the hull is named after X where the values are its rows, and after V where they are not") {
+  const std::string qkv = "mask = causal\nQ = X\nK = X\nV = X\n";
+  const std::string x = "[X]\n0 1\n1 1\n1 0\n";
+  const auto hulls = [](const std::string& text) {
+    std::string names;
+    for (std::size_t at = 0; (at = text.find("hull of the ", at)) != std::string::npos; ++at) {
+      const std::size_t from = at + std::string_view("hull of the ").size();
+      names += text.substr(from, text.find(" rows", from) - from) + " ";
+    }
+    return names;
+  };
+  CHECK(hulls(output_of(qkv + x)) == "X X ");  // what is told of its bounds, and of each row
+  CHECK(hulls(output_of("decode = yes\nprefill = 3\n" + qkv + x)) == "X ");
+  CHECK(hulls(output_of("layers = 2\n" + qkv + x)) == "X X L2.V ");
+  CHECK(hulls(output_of("Q = X\nK = X_kv\nV = X_kv\n[X_kv]\n1 2\n" + x)) == "X_kv X_kv ");
+  CHECK(hulls(output_of("[Q]\n1\n[K]\n1\n[V]\n1\n")) == "V ");
+}
+
 TEST_CASE("the trace says what an output is made of, and whether W_V took it out of the hull of X") {
   const std::string text = output_of("Q = X\nK = X\n[X]\n0 1\n1 1\n1 0\n[W_V]\n2 -1\n0 3\n");
   CHECK(text.find("output[t1] = 0.40·V[t1] + 0.40·V[t2] + 0.20·V[t3]\n") != std::string::npos);

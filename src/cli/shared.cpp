@@ -142,8 +142,6 @@ About about_of(const Problem& problem, const Plan& plan, const Diagnostics& diag
   about.kv_heads = problem.kv_heads;
   about.mask_meaning = problem.mask_meaning;
   about.gradient_meaning = gradient_meaning(problem, plan[plan.last_step()].id);
-  const auto v = problem.same_as.find("V");
-  about.values_are_tokens = v != problem.same_as.end() && (v->second == "X" || v->second == "X_kv");
   for (const Diagnostic& d : diagnostics.list()) {
     if (d.severity == Severity::warning) about.warnings.push_back(d.message);
   }

@@ -25,6 +25,19 @@ constexpr double kSumTolerance = 1e-9;
 // A cell's own formula is printed in names when it refers to so few cells that it stays short.
 constexpr std::ptrdiff_t kMostNamedCells = 2;
 
+// "X" or "X_kv" where these values are its rows, through heads and caches; else nothing.  In a later layer
+// V = X is what the layer before has made.
+std::string_view tokens_read_as(const Plan& plan, NodeId values) {
+  const Node& node = plan[values];
+  if (node.name().starts_with('X')) return node.name().substr(0, node.name().find('.'));
+  if (!node.name().starts_with('V') || node.inputs.empty()) return {};
+  const std::string_view tokens = tokens_read_as(plan, node.inputs[0]);
+  // The first is not asked again: in a cache each token would double the work.
+  const bool are_all = std::all_of(node.inputs.begin() + 1, node.inputs.end(),
+                                   [&](NodeId input) { return tokens_read_as(plan, input) == tokens; });
+  return are_all ? tokens : std::string_view();
+}
+
 class Narrator {
  public:
   Narrator(const Trace& trace, const About& about, const Telling& telling)
@@ -405,7 +418,8 @@ class Narrator {
         return;
       }
     }
-    const std::string rows_of = about_.values_are_tokens ? "X" : plan_[v].id;
+    const std::string_view tokens = tokens_read_as(plan_, v);
+    const std::string rows_of = tokens.empty() ? plan_[v].id : std::string(tokens);
     Said bounds;
     for (Index c = 0; c < node.shape.cols && node.shape.cols <= kMostHullColumns; ++c) {
       Index least = 0;

@@ -33,7 +33,6 @@ struct About {
   std::vector<Said> warnings;  // of the reader; for JSON, a terminal shows them as diagnostics
   Said mask_meaning;
   Said gradient_meaning;
-  bool values_are_tokens = false;  // V = X: the hull is that of the inputs themselves
 };
 
 // What the problem's method claims to be equal to, and how far apart the two were.
