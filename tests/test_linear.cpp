@@ -272,6 +272,8 @@ TEST_CASE("what acts on scores is refused beside linear attention, which has non
         "   2 | scale = 2\n"
         "     |         ^\n"
         "     = hint: 线性注意力没有分数可供它作用：φ(q)·φ(k) 取代了 softmax\n");
+  CHECK(told("method = linear\nrope = half\n" + qkv).find("the weights no longer sum to 1") !=
+        std::string::npos);
   CHECK(messages("phi = exp\neps = 1\n" + qkv) ==
         "warning: 'phi' has no effect: method is softmax\n"
         "warning: 'eps' has no effect: method is softmax\n");

@@ -62,13 +62,21 @@ class LinearChecker {
                 "线性注意力没有分数可供它作用：φ(q)·φ(k) 取代了 softmax"});
   }
 
+  // Su et al. 2021 (RoFormer), section 3.3.
+  static Said not_turned() {
+    return say(
+        {"turned features can be negative; RoFormer turns them above the fraction bar only, and then the "
+         "weights no longer sum to 1",
+         "旋转后的特征可能为负；RoFormer 只在分子里旋转，这样权重之和就不再是 1"});
+  }
+
   void refuse_setting(const Idle& idle) {
     const Settings::Given* given = settings_.find(idle.key);
     if (!given || given->text == idle.value) return;
     error(given->value_place,
           say({"`{0} = {1}` does not go with method = linear", "`{0} = {1}` 不能与 method = linear 同用"},
               idle.key, given->text),
-          no_scores());
+          std::string_view(idle.key) == "rope" ? not_turned() : no_scores());
   }
 
   void refuse_section(const char* name, Said hint) {
