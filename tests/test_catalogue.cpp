@@ -189,6 +189,8 @@ std::vector<Subject> subjects() {
       {&ops::alibi, {}, {"1/3"}},
       {&alibi_and_bias, {kMasked}, {"0.25"}},
       {&alibi_and_bias, {kMasked}, {"sqrt(2)/3"}},
+      {&alibi_and_biases, {kMasked, kScores}, {"0.25"}},
+      {&sum_of_biases, {kMasked, kScores}},
       {.op = &add_mask, .inputs = {kScores, kMaskMatrix}, .uses_mask = true},
       {.op = &add_bias, .inputs = {kScores, kMasked}, .uses_mask = true},
       {.op = &add_bias_and_mask, .inputs = {kScores, kScores, kMaskMatrix}, .uses_mask = true},

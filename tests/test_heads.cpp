@@ -145,6 +145,53 @@ TEST_CASE("without the transpose a head holds pieces of several tokens") {
   CHECK(apart(view.row(2).rightCols(2), value(trace, "h2.output").row(2), 0) == "");
 }
 
+TEST_CASE("a head's own mask and bias act on that head alone, on top of what all heads have") {
+  const std::string common = "[mask]\n1 1 0\n1 1 1\n1 0 1\n[bias]\n0 1 0\n-inf 0 2\n0 0 1/2\n";
+  const std::string own =
+      "[h1.mask]\n0 -inf 0\n0 0 0\n0 0 -inf\n[h1.bias]\n1 0 0\n0 0.5 -1\n0 0 3\n"
+      "[h2.bias]\n0 0 0\n0 0 -inf\n2 0 0\n";
+  // Each head as a problem of its own: masks put together and biases added by hand.
+  const std::string alone[] = {
+      "[Q]\n1 0\n0 2\n1 1\n[K]\n1 1\n0 1\n2 0\n[V]\n1 0\n0 2\n3 1\n"
+      "[mask]\n1 0 0\n1 1 1\n1 0 0\n[bias]\n1 1 0\n-inf 0.5 1\n0 0 3.5\n",
+      "[Q]\n1 2\n1 0\n0 0\n[K]\n0 1\n2 0\n1 1\n[V]\n2 1\n1 0\n0 1\n"
+      "[mask]\n1 1 0\n1 1 1\n1 0 1\n[bias]\n0 1 0\n-inf 0 -inf\n2 0 1/2\n"};
+  for (const std::string settings : {"", "tile = 2x2\n", "alibi = 1/2\n", "mask = causal\ndecode = yes\n"}) {
+    CAPTURE(settings);
+    const std::string for_two = settings.starts_with("alibi") ? "alibi = 1/2 1/2\n" : settings;
+    const Trace all = traced(problem(for_two + kTwoHeads + common + own));
+    for (const Index h : {0, 1}) {
+      const Trace one = traced(problem(settings + alone[h]));
+      CHECK(apart(value(all, "concat").middleCols(2 * h, 2), value(one, "output"), 1e-15) == "");
+    }
+  }
+}
+
+TEST_CASE("with one head, h1.mask is the mask") {
+  const std::string qk = "[Q]\n1\n1\n[K]\n1\n1\n";
+  CHECK(pattern(problem(qk + "[h1.mask]\n1 0\n1 1\n").mask) == "10 ; 11");
+  CHECK(messages(qk + "[mask]\n1 0\n1 1\n[h1.mask]\n1 0\n1 1\n") ==
+        "error: mask is given twice: as a whole and head by head\n");
+}
+
+TEST_CASE("a layer may have masks of single heads") {
+  const std::string text =
+      "layers = 2\nheads = 2\nQ = X\nK = X\nV = X\n[X]\n1 0\n0 1\n[L2.h2.mask]\n1 0\n1 1\n";
+  const Problem p = problem(text);
+  CHECK(p.stack[0].head_masks.empty());
+  CHECK(pattern(p.stack[1].allowed_to(0)) == "all");
+  CHECK(pattern(p.stack[1].allowed_to(1)) == "10 ; 11");
+}
+
+TEST_CASE("a cached key that one head still sees stays for all") {
+  // Head 1 sees itself alone, head 2 all that came before: nothing leaves the cache.
+  const Trace trace =
+      traced(problem("decode = yes\nK = Q\nheads = 2\n[Q]\n1 0\n0 1\n1 1\n[V]\n1 0\n0 1\n2 2\n"
+                     "[h1.mask]\n1 0 0\n0 1 0\n0 0 1\n"));
+  CHECK_FALSE(trace.plan().find("t3.h1.K.kept").has_value());
+  CHECK(apart(value(trace, "concat").col(0), matrix("1 ; 0 ; 2"), 0) == "");
+}
+
 TEST_CASE("what cannot be cut into heads is refused, each fault with its reason") {
   CHECK(messages("heads = 3\n[Q]\n1 2 3 4\n[K]\n1 2 3 4\n") ==
         "error: several heads need [V]: symbols in its place cannot be cut into heads\n"

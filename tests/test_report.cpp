@@ -125,6 +125,15 @@ Problem heads_problem() {
   return p;
 }
 
+// A bias of all heads, one of a head alone, and distances.
+Problem biased_heads_problem(bool has_alibi) {
+  Problem p = heads_problem();
+  p.given["bias"] = filled_rows(2, 2);
+  p.given["h2.bias"] = rows_of("0 1 ; 1/3 0");
+  if (has_alibi) p.slopes.assign(4, written("1/4"));
+  return p;
+}
+
 // A cache of one token, and rotations.
 Problem cached_problem(Rope::Pairs pairs) {
   Problem p = problem_at(Entry::qkv, {{"Q", filled_rows(2, 4)},
@@ -275,6 +284,8 @@ std::vector<Problem> all_problems() {
           learning(cached_problem(Rope::Pairs::interleaved)),
           learning(general_problem_with_values()),
           heads_problem(),
+          biased_heads_problem(false),
+          biased_heads_problem(true),
           cached_problem(Rope::Pairs::half),
           cached_problem(Rope::Pairs::interleaved),
           sinusoidal_problem(),

@@ -103,11 +103,12 @@ Mask mask_of(const Problem& problem) {
 
 Dimension masks(const Problem& problem) {
   const Mask own = mask_of(problem);
+  const bool differ_by_head = !problem.head_masks.empty();
   const Index n = own.rows();
   const Index m = own.cols();
   Dimension dimension{"mask", {}};
   const auto add = [&](std::string name, Mask mask) {
-    if (mask == own) return;
+    if (!differ_by_head && mask == own) return;
     const auto open = std::make_shared<const Mask>(std::move(mask));
     dimension.alternatives.push_back({std::move(name), [open](Choice& c) { c.open = open; }});
   };
@@ -115,6 +116,7 @@ Dimension masks(const Problem& problem) {
   add(n == m ? "causal" : "causal, top-left", causal(n, m, 0));
   if (n != m) add("causal, bottom-right", causal(n, m, m - n));
   add("causal without the diagonal", causal(n, m, m - n - 1));
+  if (differ_by_head) return dimension;
   add("inverted", !own.array());
   if (n == m) add("transposed", own.transpose());
   return dimension;
@@ -197,8 +199,8 @@ constexpr std::array<Dimension (*)(const Problem&), 13> kDimensions{
 }  // namespace
 
 std::vector<Combination> combinations(const Problem& problem) {
-  std::vector<Combination> all{
-      {{}, {.scaling = scaling_of(problem), .open = std::make_shared<const Mask>(mask_of(problem))}}};
+  std::vector<Combination> all{{{}, {.scaling = scaling_of(problem), .open = nullptr}}};
+  if (problem.head_masks.empty()) all[0].choice.open = std::make_shared<const Mask>(mask_of(problem));
   for (const auto dimension_of : kDimensions) {
     const Dimension dimension = dimension_of(problem);
     const std::size_t before = all.size();

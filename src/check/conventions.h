@@ -25,7 +25,7 @@ enum class Cap { before_mask, after_mask, none };
 struct Choice {
   Scaling scaling;
   Axis axis = Axis::rows;
-  std::shared_ptr<const Mask> open;  // [n, m]: which keys a query may look at
+  std::shared_ptr<const Mask> open;  // [n, m]: which keys a query may look at; null: as each head's own mask
   Hiding hiding = Hiding::minus_infinity;
   bool is_other_layout = false;
   bool are_q_and_k_exchanged = false;

@@ -43,22 +43,25 @@ class Calculation {
 
   std::optional<M> weights(const Choice& choice, Index head) {
     const auto& products = scores(choice, head);
-    if (!products || products->rows() != choice.open->rows() || products->cols() != choice.open->cols())
+    const auto open_keys = choice.open ? choice.open : own_mask(head);
+    if (!products || products->rows() != open_keys->rows() || products->cols() != open_keys->cols())
       return std::nullopt;
-    if (choice.hiding != Hiding::minus_infinity && choice.open->all()) return std::nullopt;
+    if (choice.hiding != Hiding::minus_infinity && open_keys->all()) return std::nullopt;
     M s = scaled(*products, choice.scaling);
     if (problem_.softcap && choice.cap == Cap::before_mask) s = kernels::soft_cap(s, *problem_.softcap);
-    if (const auto bias = given("bias")) s += *bias;
+    for (const std::string& name : {std::string("bias"), table_of_head("bias", head)}) {
+      if (const auto bias = given(name)) s += *bias;
+    }
     if (!problem_.slopes.empty())
       s += kernels::distance_bias<T>({s.rows(), s.cols()}, slope_of(head), problem_.align);
-    const Params open{.allowed = choice.open};
+    const Params open{.allowed = open_keys};
     if (choice.hiding == Hiding::minus_infinity) s = kernels::add_all<T>({s}, open);
-    if (choice.hiding == Hiding::zero_score) s = zero_where_hidden(std::move(s), *choice.open);
+    if (choice.hiding == Hiding::zero_score) s = zero_where_hidden(std::move(s), *open_keys);
     if (problem_.softcap && choice.cap == Cap::after_mask) s = capped_with_mask(std::move(s));
     if (problem_.temperature) s = kernels::divide(s, *problem_.temperature);
     M weights = softmax(s, choice.axis, head);
     if (choice.hiding == Hiding::zero_weight || choice.hiding == Hiding::zero_weight_renormalised)
-      weights = zero_where_hidden(std::move(weights), *choice.open);
+      weights = zero_where_hidden(std::move(weights), *open_keys);
     if (choice.hiding == Hiding::zero_weight_renormalised)
       weights = kernels::normalise_rows<T>(weights, kernels::row_sum<T>(weights, nullptr, nullptr), open);
     return weights;
@@ -102,6 +105,12 @@ class Calculation {
   const std::optional<M>& remembered(const Key& key, F compute) {
     const auto found = made_.find(key);
     return found != made_.end() ? found->second : made_.emplace(key, compute()).first->second;
+  }
+
+  std::shared_ptr<const Mask> own_mask(Index head) const {
+    if (const auto& own = problem_.allowed_to(static_cast<std::size_t>(head))) return own;
+    return std::make_shared<const Mask>(Mask::Constant(static_cast<Index>(problem_.tokens.size()),
+                                                       static_cast<Index>(problem_.kv_tokens.size()), true));
   }
 
   const char* name_of_keys_source() const { return problem_.has("X_kv") ? "X_kv" : "X"; }

@@ -226,7 +226,7 @@ Results turned_back_or_not(const Spoil& s) {
 
 // ALiBi with the wrong sign, or with the slopes 2^(−8h/n) from h = 0.
 Results other_slope(const Spoil& s) {
-  if (!is_op(s, "alibi") && !is_op(s, "alibi_and_bias")) return {};
+  if (!is_op(s, "alibi") && !is_op(s, "alibi_and_bias") && !is_op(s, "alibi_and_biases")) return {};
   const std::size_t heads = parts_named(plan_of(s), pass_prefix(s.at()), 'h', "bias").size();
   const Params& params = s.at().params;
   const M distance = kernels::distance_bias<Interval>(params.shape, params.numbers[0], params.align);

@@ -371,7 +371,7 @@ class Pass {
     if (problem_.method == MethodKind::linear)
       return read_linearly(builder_, problem_, head.q, head.k, *head.v);
     const NodeId weights = weights_of_head(parts(), head);
-    const NodeId output = read_with(parts(), weights, head.v ? *head.v : values());
+    const NodeId output = read_with(parts(), head, weights, head.v ? *head.v : values());
     if (latents_) compare_with_cache(builder_, problem_, *latents_, static_cast<Index>(head.index), weights);
     return output;
   }

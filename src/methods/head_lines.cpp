@@ -24,29 +24,33 @@ namespace {
 
 class HeadLines {
  public:
-  explicit HeadLines(const PassParts& pass)
-      : problem_(pass.problem), builder_(pass.builder), parameters_(pass.parameters), tables_(pass.tables) {
-    visible_.allowed = problem_.allowed;
+  HeadLines(const PassParts& pass, const Head& head)
+      : problem_(pass.problem),
+        builder_(pass.builder),
+        parameters_(pass.parameters),
+        tables_(pass.tables),
+        head_(head) {
+    visible_.allowed = problem_.allowed_to(head.index);
   }
 
   // scores … masked, tempered.
-  NodeId scores(const Head& head) {
+  NodeId scores() {
     note_given_infinities();
     switch (problem_.entry) {
       case Entry::masked:
         return tempered(given_table("masked", ops::given_masked));
       case Entry::scaled:
-        return tempered(masked(head, capped(given_table("scaled", ops::given_scaled))));
+        return tempered(masked(capped(given_table("scaled", ops::given_scaled))));
       case Entry::scores:
-        return tempered(masked(head, capped(scaled(given_table("scores", ops::given_scores)))));
+        return tempered(masked(capped(scaled(given_table("scores", ops::given_scores)))));
       default:
-        return tempered(masked(head, capped(scaled(raw_scores(head)))));
+        return tempered(masked(capped(scaled(raw_scores()))));
     }
   }
 
-  NodeId weights(const Head& head) {
+  NodeId weights() {
     if (problem_.entry == Entry::weights) return given_table("weights", ops::given_weights, true);
-    return softmax(head, scores(head));
+    return softmax(scores());
   }
 
   NodeId read(NodeId weights, NodeId v) {
@@ -100,9 +104,9 @@ class HeadLines {
     if (!open.all()) open_in_table_ = std::make_shared<const Mask>(std::move(open));
   }
 
-  NodeId raw_scores(const Head& head) {
-    const NodeId q = head.q;
-    const NodeId k = head.k;
+  NodeId raw_scores() {
+    const NodeId q = head_.q;
+    const NodeId k = head_.k;
     NodeTraits traits = queries_by_keys();
     switch (problem_.score) {
       case ScoreKind::dot: {
@@ -174,39 +178,56 @@ class HeadLines {
                          {.numbers = {*problem_.softcap}, .allowed = open_in_table_}, queries_by_keys());
   }
 
-  NodeId masked(const Head& head, NodeId scores) {
+  NodeId masked(NodeId scores) {
     std::vector<NodeId> terms{scores};
-    const bool has_bias = problem_.has("bias") || !problem_.slopes.empty();
-    if (has_bias) terms.push_back(bias(head));
-    if (problem_.mask) terms.push_back(shared("M", [&] { return mask_matrix(); }));
+    const std::optional<NodeId> added = bias();
+    if (added) terms.push_back(*added);
+    const auto& mask = problem_.mask_of(head_.index);
+    const bool is_shared = mask == problem_.mask;
+    if (mask)
+      terms.push_back(is_shared ? shared("M", [&] { return mask_matrix(*mask); }) : mask_matrix(*mask));
     if (terms.size() == 1) return scores;
-    const Op& op = !has_bias ? ops::add_mask : (problem_.mask ? ops::add_bias_and_mask : ops::add_bias);
+    const Op& op = !added ? ops::add_mask : (mask ? ops::add_bias_and_mask : ops::add_bias);
     return builder_.step("masked", op, std::move(terms), visible_, queries_by_keys());
   }
 
-  NodeId bias(const Head& head) {
-    if (problem_.slopes.empty()) {
-      return shared("bias", [&] {
-        return builder_.given("bias", ops::given_bias, problem_["bias"].shape(), problem_["bias"].cells,
-                              queries_by_keys());
-      });
+  // What is added to the scores of this head: [bias], which all heads have, its own [h1.bias], ALiBi.
+  std::optional<NodeId> bias() {
+    const std::string own = table_of_head("bias", static_cast<Index>(head_.index));
+    const bool has_alibi = !problem_.slopes.empty();
+    const bool has_common = problem_.has("bias");
+    const bool has_own = problem_.has(own);
+    if (!has_alibi && !has_common && !has_own) return std::nullopt;
+    if (!has_alibi && !has_common) return given_bias("bias", own);
+    std::vector<NodeId> given;
+    // A step of its own unless ALiBi makes it a part of one.
+    const std::string common = has_alibi ? "[bias]" : "bias";
+    if (has_common) given.push_back(shared(common, [&] { return given_bias(common, "bias"); }));
+    if (has_own) given.push_back(shared(own, [&] { return given_bias("[" + own + "]", own); }));
+    if (!has_alibi) {
+      return has_own ? builder_.step("bias", ops::sum_of_biases, std::move(given), {}, queries_by_keys())
+                     : given[0];
     }
     const Params params{
-        .numbers = {problem_.slopes[head.index]},
+        .numbers = {problem_.slopes[head_.index]},
         .align = problem_.align,
         .shape = {static_cast<Index>(problem_.tokens.size()), static_cast<Index>(problem_.kv_tokens.size())}};
-    if (!problem_.has("bias")) return builder_.step("bias", ops::alibi, {}, params, queries_by_keys());
-    NodeTraits traits = queries_by_keys();
-    traits.role = Role::given;
-    const NodeId given = shared("[bias]", [&] {
-      return builder_.given("[bias]", ops::parameter, problem_["bias"].shape(), problem_["bias"].cells,
-                            std::move(traits));
-    });
-    return builder_.step("bias", ops::alibi_and_bias, {given}, params, queries_by_keys());
+    const Op& op =
+        given.empty() ? ops::alibi : (given.size() == 1 ? ops::alibi_and_bias : ops::alibi_and_biases);
+    return builder_.step("bias", op, std::move(given), params, queries_by_keys());
   }
 
-  NodeId mask_matrix() {
-    const Mask& mask = *problem_.mask;
+  // name: that of a step, or the section's in brackets
+  NodeId given_bias(const std::string& name, const std::string& section) {
+    const bool is_step = name[0] != '[';
+    NodeTraits traits = queries_by_keys();
+    if (!is_step) traits.role = Role::given;
+    const Given& given = problem_[section];
+    return builder_.given(name, is_step ? ops::given_bias : ops::parameter, given.shape(), given.cells,
+                          std::move(traits));
+  }
+
+  NodeId mask_matrix(const Mask& mask) {
     const Number hidden{Number::Kind::infinite, "-inf", -std::numeric_limits<double>::infinity(), 0, true};
     std::vector<Number> cells;
     for (Index i = 0; i < mask.rows(); ++i) {
@@ -225,12 +246,12 @@ class HeadLines {
 
   // ---- softmax and read ----
 
-  NodeId softmax(const Head& head, NodeId scores) {
+  NodeId softmax(NodeId scores) {
     Params params = visible_;
     params.empty_row_is_nan = problem_.empty_row == EmptyRow::nan;
     const bool has_sink = !problem_.sink_logits.empty();
     Params with_sink = params;
-    if (has_sink) with_sink.numbers.push_back(problem_.sink_logits[head.index]);
+    if (has_sink) with_sink.numbers.push_back(problem_.sink_logits[head_.index]);
     const NodeTraits table = queries_by_keys(Level::full);
     const NodeTraits column{.level = Level::full, .rows = problem_.tokens};
 
@@ -260,16 +281,19 @@ class HeadLines {
   Builder& builder_;
   Parameters& parameters_;
   MadeOnce& tables_;
+  const Head& head_;
   std::shared_ptr<const Mask> open_in_table_;  // null: no −∞ in a given table of scores
   Params visible_;                             // which keys each query may look at
 };
 
 }  // namespace
 
-NodeId scores_of_head(const PassParts& pass, const Head& head) { return HeadLines(pass).scores(head); }
+NodeId scores_of_head(const PassParts& pass, const Head& head) { return HeadLines(pass, head).scores(); }
 
-NodeId weights_of_head(const PassParts& pass, const Head& head) { return HeadLines(pass).weights(head); }
+NodeId weights_of_head(const PassParts& pass, const Head& head) { return HeadLines(pass, head).weights(); }
 
-NodeId read_with(const PassParts& pass, NodeId weights, NodeId v) { return HeadLines(pass).read(weights, v); }
+NodeId read_with(const PassParts& pass, const Head& head, NodeId weights, NodeId v) {
+  return HeadLines(pass, head).read(weights, v);
+}
 
 }  // namespace qkv

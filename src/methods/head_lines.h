@@ -20,7 +20,7 @@ NodeId scores_of_head(const PassParts& pass, const Head& head);
 // The same, and the softmax line by line; or the weights that the problem gives.
 NodeId weights_of_head(const PassParts& pass, const Head& head);
 
-// What these weights read from v; a hard read has the soft one beside it.
-NodeId read_with(const PassParts& pass, NodeId weights, NodeId v);
+// What the head's weights read from v; a hard read has the soft one beside it.
+NodeId read_with(const PassParts& pass, const Head& head, NodeId weights, NodeId v);
 
 }  // namespace qkv

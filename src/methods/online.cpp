@@ -67,7 +67,8 @@ class OnlineSoftmax {
       const Problem part = part_of(problem_, row, count, counted(col, width));
       const bool is_last = col + tile_.cols >= keys_;
       // One tile at least, for rows that see nothing at all.
-      const bool is_hidden = part.allowed && !part.allowed->any() && !(is_last && !running);
+      const auto& allowed = part.allowed_to(head_.index);
+      const bool is_hidden = allowed && !allowed->any() && !(is_last && !running);
       if (is_hidden) {
         ++skipped_;
         continue;
@@ -76,7 +77,8 @@ class OnlineSoftmax {
       running = tile(part, row, count, col, width, running);
     }
     const Problem whole = part_of(problem_, row, count, counted(0, keys_));
-    const Params params{.allowed = whole.allowed, .empty_row_is_nan = problem_.empty_row == EmptyRow::nan};
+    const Params params{.allowed = whole.allowed_to(head_.index),
+                        .empty_row_is_nan = problem_.empty_row == EmptyRow::nan};
     return builder_.step("output", ops::finish_read, {running->acc, running->sum}, params,
                          {.rows = whole.tokens, .basis = builder_[running->acc].basis});
   }
@@ -94,7 +96,7 @@ class OnlineSoftmax {
     const NodeId v = rows("V", ops::tile_v, *head_.v, counted(col, width), part.kv_tokens);
     const NodeId scores = masked_scores(part, builder_, parameters_, head);
 
-    const Params params{.allowed = part.allowed};
+    const Params params{.allowed = part.allowed_to(head_.index)};
     const NodeTraits column{.rows = part.tokens};
     const NodeTraits table{.rows = part.tokens, .cols = part.kv_tokens};
     const NodeTraits read{.rows = part.tokens, .basis = builder_[v].basis};

@@ -25,6 +25,7 @@ std::span<const Op* const> all() {
       &softmax, &softmax_sink, &naive_exponential, &naive_sum, &naive_sum_sink,
       // heads.cpp
       &head_q, &head_k, &head_v, &head_view, &kv_map, &drop_head, &concat, &concat_view, &row_distance,
+      &sum_of_biases, &alibi_and_biases,
       // positions.cpp
       &positions, &turning_angles, &rotate_half_q, &rotate_half_k, &rotate_interleaved_q, &rotate_interleaved_k,
       &rotate_half_q_part, &rotate_half_k_part, &rotate_interleaved_q_part, &rotate_interleaved_k_part,

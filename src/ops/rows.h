@@ -54,6 +54,8 @@ extern const Op kv_map;                  // for each head the KV head it reads, 
 extern const Op drop_head;
 extern const Op concat, concat_view;  // any number of inputs
 extern const Op row_distance;
+extern const Op sum_of_biases;     // [bias] and [h1.bias]
+extern const Op alibi_and_biases;  // … and alibi (ops/scores.cpp, both)
 
 // Positions (ops/positions.cpp).
 extern const Op positions;

@@ -38,6 +38,32 @@ constexpr auto sum_of_inputs = []<class T>(const InputsOf<MatrixOf<T>>& in, cons
   return kernels::add_all<T>(in, p);
 };
 
+// One or two given biases, and the distance penalty on top.
+constexpr Op alibi_and_given(const char* name, Text why, const char* formula) {
+  return {
+      .name = name,
+      .title = {"Bias", "偏置"},
+      .why = why,
+      .formula = formula,
+      .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
+        const MatrixOf<T> distance = kernels::distance_bias<T>(p.shape, p.numbers[0], p.align);
+        const MatrixOf<T> given = kernels::add_all<T>(in, Params{});
+        return kernels::add_all<T>({given, distance}, Params{});
+      }>(),
+      .shape = same_shape,
+      .cell =
+          [](const CellQuestion& q) {
+            Expression e = sum_cell(q);
+            e.push_back(" ");
+            Expression distance = distance_cell(q);
+            distance[0].text.insert(std::string("−").size(), " ");
+            append(e, std::move(distance));
+            return e;
+          },
+      .reads = {Reads::cell, Reads::cell},
+  };
+}
+
 constexpr Text kMasked{"Masked scores", "掩码后的分数"};
 constexpr Text kMaskedWhy{
     "Forbidden scores become −∞, so that e^(−∞) = 0 leaves them no weight; the others keep their value.",
@@ -135,26 +161,26 @@ const Op alibi{
     .cell = distance_cell,
 };
 
-const Op alibi_and_bias{
-    .name = "alibi_and_bias",
+const Op alibi_and_bias = alibi_and_given(
+    "alibi_and_bias",
+    {"The given bias and the distance penalty of ALiBi together.", "题目给定的偏置，加上 ALiBi 的距离惩罚。"},
+    R"(#1 - @1 \cdot |p_i - p_j|)");
+const Op alibi_and_biases =
+    alibi_and_given("alibi_and_biases",
+                    {"The bias of all heads, that of this head and the distance penalty of ALiBi together.",
+                     "各个头共用的偏置，加上这个头自己的偏置，再加上 ALiBi 的距离惩罚。"},
+                    R"(#1 + #2 - @1 \cdot |p_i - p_j|)");
+
+const Op sum_of_biases{
+    .name = "sum_of_biases",
     .title = {"Bias", "偏置"},
-    .why = {"The given bias and the distance penalty of ALiBi together.",
-            "题目给定的偏置，加上 ALiBi 的距离惩罚。"},
-    .formula = R"(#1 - @1 \cdot |p_i - p_j|)",
-    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
-      const MatrixOf<T> distance = kernels::distance_bias<T>(p.shape, p.numbers[0], p.align);
-      return kernels::add_all<T>({in[0], distance}, Params{});
-    }>(),
+    .why = {"The bias of all heads and that of this head together.",
+            "各个头共用的偏置，加上这个头自己的偏置。"},
+    .formula = "#1 + #2",
+    .kernel = kernel<sum_of_inputs>(),
     .shape = same_shape,
-    .cell =
-        [](const CellQuestion& q) {
-          Expression e{Term(0, q.row, q.col), " "};
-          Expression distance = distance_cell(q);
-          distance[0].text.insert(std::string("−").size(), " ");
-          append(e, std::move(distance));
-          return e;
-        },
-    .reads = {Reads::cell},
+    .cell = sum_cell,
+    .reads = {Reads::cell, Reads::cell},
 };
 
 const Op add_mask{

@@ -6,6 +6,7 @@
 
 #include "problem/keys.h"
 #include "problem/origin.h"
+#include "problem/parts.h"
 #include "problem/steps.h"
 
 namespace qkv {
@@ -44,7 +45,9 @@ class LinearChecker {
                        entry_name(roles_.entry)));
     }
     for (const Idle& idle : kOfScores) refuse_setting(idle);
-    for (const char* name : {"bias", "mask"}) refuse_section(name, no_scores());
+    for (const char* table : {"bias", "mask"}) {
+      for (const std::string& name : tables_given(draft_, table)) refuse_section(name, no_scores());
+    }
     for (const char* name : {"past_K", "past_V"}) {
       refuse_section(name, say({"linear attention keeps a state, not the keys and values",
                                 "线性注意力保存的是状态，而不是键和值"}));
@@ -79,7 +82,7 @@ class LinearChecker {
           std::string_view(idle.key) == "rope" ? not_turned() : no_scores());
   }
 
-  void refuse_section(const char* name, Said hint) {
+  void refuse_section(std::string_view name, Said hint) {
     const auto section = section_of(draft_, name);
     if (!section) return;
     error(section->place,

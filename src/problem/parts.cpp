@@ -19,6 +19,8 @@ bool is_part(std::string_view name, char letter) {
          name.substr(1, point - 1).find_first_not_of("0123456789") == std::string_view::npos;
 }
 
+constexpr std::array<std::string_view, 2> kTables{"mask", "bias"};
+
 // b beside a, or below it.
 void append(Given& a, const Given& b, bool below) {
   if (below) {
@@ -43,6 +45,10 @@ class HeadJoiner {
     const Index heads = draft_.settings.heads;
     const Index kv_heads = draft_.settings.kv_heads.value_or(heads);
     for (const char* name : {"Q", "W_Q", "b_Q"}) join_one(name, 'h', heads);
+    // Of several heads each keeps its own.
+    if (heads == 1) {
+      for (const std::string_view name : kTables) join_one(std::string(name), 'h', heads);
+    }
     for (const char* name : {"K", "V", "W_K", "W_V", "b_K", "b_V"}) {
       join_one(name, 'g', kv_heads);
       join_one(name, 'h', kv_heads);
@@ -63,8 +69,10 @@ class HeadJoiner {
       }
       if (!is_any) {
         joined = part->second;
-        joined.cell_spans.clear();
-        joined.row_spans.clear();
+        if (count > 1) {
+          joined.cell_spans.clear();
+          joined.row_spans.clear();
+        }
       } else if (joined.has_shape && part->second.has_shape) {
         add(joined, part_name, part->second, name);
       }
@@ -113,6 +121,15 @@ class HeadJoiner {
 
 void join_heads(Draft& draft, Diagnostics& diagnostics) { HeadJoiner(draft, diagnostics).join(); }
 
+std::vector<std::string> tables_given(const Draft& draft, std::string_view name) {
+  std::vector<std::string> given;
+  if (draft.has(name)) given.emplace_back(name);
+  for (Index head = 0; head < draft.settings.heads; ++head) {
+    if (std::string own = table_of_head(name, head); draft.has(own)) given.push_back(std::move(own));
+  }
+  return given;
+}
+
 Draft draft_of_layer(const Draft& draft, Index layer, Diagnostics& diagnostics) {
   Draft result = draft;
   result.layer_settings.clear();
@@ -144,6 +161,18 @@ constexpr std::array<std::string_view, 17> kOfTheWhole{
 void reject_other_parts(const Draft& draft, Diagnostics& diagnostics) {
   const Index layers = draft.settings.layers;
   const auto is_a_layer = [&](Index layer) { return layers > 1 && layer >= 1 && layer <= layers; };
+  // [h2.mask], of one head that is there.
+  const auto is_table_of_a_head = [&](std::string_view name) {
+    return std::any_of(kTables.begin(), kTables.end(), [&](std::string_view table) {
+      const std::vector<std::string> given = tables_given(draft, table);
+      return std::find(given.begin(), given.end(), name) != given.end();
+    });
+  };
+  const auto hint = [&](const std::string& name) -> Said {
+    const std::string inner = name.substr(name.find('.') + 1);
+    if (name[0] != 'g' || std::find(kTables.begin(), kTables.end(), inner) == kTables.end()) return {};
+    return say({"each query head has its own: [h1.{0}]", "每个查询头各有一份：[h1.{0}]"}, inner);
+  };
   const auto reject = [&](const Place& place, const std::string& name) {
     report(Severity::error, place,
            name[0] == 'L' ? say({"'{0}' belongs to a layer that is not there: layers = {1}",
@@ -153,11 +182,12 @@ void reject_other_parts(const Draft& draft, Diagnostics& diagnostics) {
                                  "heads = {1}",
                                  "“{0}”属于不存在的头，或者是各个头共用的：heads = {1}"},
                                 name, draft.settings.heads),
-           {}, diagnostics);
+           hint(name), diagnostics);
   };
   for (const auto& [name, matrix] : draft.matrices) {
     const bool is_layer = is_part(name, 'L');
     if (is_layer && is_a_layer(std::stol(name.substr(1)))) continue;
+    if (is_table_of_a_head(name)) continue;
     if (is_layer || (layers == 1 && (is_part(name, 'h') || is_part(name, 'g')))) reject(matrix.place(), name);
   }
   for (const auto& [layer, settings] : draft.layer_settings) {

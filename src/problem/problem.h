@@ -62,11 +62,22 @@ struct Scale {
   Number d_k;     // with `root`: the width under the root, from the shapes or from the setting
 };
 
+// What one head may look at, where heads differ.
+struct HeadMask {
+  std::shared_ptr<const Mask> allowed;  // as Problem::allowed; null: every key
+  std::shared_ptr<const Mask> mask;     // the M of this head alone; null: it has that of all heads, if any
+};
+
 // A printed value of a step, which the calculated one is compared with.
 struct Expectation {
   std::string step;  // step id: "weights", "output", …
   Given printed;     // "_" cells are skipped
 };
+
+// [h1.mask], [h1.bias]: under which name the table of one head alone is given; heads from 0.
+inline std::string table_of_head(std::string_view name, Index head) {
+  return "h" + std::to_string(head + 1) + "." + std::string(name);
+}
 
 struct Problem {
   std::string file;  // as named by the user; empty when everything came from options
@@ -132,6 +143,15 @@ struct Problem {
   // The part of it that stands in the step M: the setting and [mask].  Null without both;
   // then there is no step M.  May be all true ("causal" with one token).
   std::shared_ptr<const Mask> mask;
+  // Where a [h2.mask] or a [h2.bias] stands: one per head; else empty.  `allowed` then holds what
+  // some head may look at, `mask` what is common to all.
+  std::vector<HeadMask> head_masks;
+  const std::shared_ptr<const Mask>& allowed_to(std::size_t head) const {
+    return head_masks.empty() ? allowed : head_masks[head].allowed;
+  }
+  const std::shared_ptr<const Mask>& mask_of(std::size_t head) const {
+    return head_masks.empty() || !head_masks[head].mask ? mask : head_masks[head].mask;
+  }
   // What the mask was understood to mean, e.g. "causal", or "[mask]: 1 = may look".
   Said mask_meaning;
 

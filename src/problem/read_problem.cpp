@@ -79,6 +79,7 @@ class ProblemReader {
       problem_.align = seen.align;
       problem_.allowed = std::move(seen.allowed);
       problem_.mask = std::move(seen.mask);
+      problem_.head_masks = std::move(seen.heads);
       problem_.mask_meaning = std::move(seen.meaning);
     }
     settle_gradient(draft_, roles_, problem_, diagnostics_);
@@ -211,7 +212,8 @@ class ProblemReader {
       warn(settings().find("mask")->place, say({"sinks and global have no effect without a window",
                                                 "没有 window 时，sinks 和 global 不起作用"}));
     }
-    if (const Settings::Given* values = settings().find("mask_values"); values && !draft_.has("mask")) {
+    if (const Settings::Given* values = settings().find("mask_values");
+        values && tables_given(draft_, "mask").empty()) {
       warn(values->place,
            say({"'mask_values' has no effect: there is no [mask]", "“mask_values”不起作用：没有 [mask]"}));
     }

@@ -10,6 +10,7 @@
 #include "input/matrix_text.h"
 #include "problem/latent.h"
 #include "problem/origin.h"
+#include "problem/parts.h"
 #include "problem/steps.h"
 
 namespace qkv {
@@ -295,15 +296,17 @@ class ShapeFitter {
   void fit_tables() {
     if (!roles_.queries || !roles_.keys) return;
     const Shape expected{*roles_.queries, *roles_.keys};
-    for (const std::string name : {"mask", "bias"}) {
-      const auto shape = given_shape(name);
-      if (!shape || *shape == expected) continue;
-      const Said from = roles_.computes_scores() ? origins_of("Q", "K") : Said{};
-      error(draft_.find(name)->place(),
-            say({"{0} is {1}, but the scores are {2}: one row per query, one column per key",
-                 "{0} 是 {1}，而分数矩阵是 {2}：每个查询一行，每个键一列"},
-                name, size_text(*shape), size_text(expected)),
-            from);
+    for (const char* table : {"mask", "bias"}) {
+      for (const std::string& name : tables_given(draft_, table)) {
+        const auto shape = given_shape(name);
+        if (!shape || *shape == expected) continue;
+        const Said from = roles_.computes_scores() ? origins_of("Q", "K") : Said{};
+        error(draft_.find(name)->place(),
+              say({"{0} is {1}, but the scores are {2}: one row per query, one column per key",
+                   "{0} 是 {1}，而分数矩阵是 {2}：每个查询一行，每个键一列"},
+                  name, size_text(*shape), size_text(expected)),
+              from);
+      }
     }
   }
 

@@ -1,13 +1,16 @@
 #include "problem/visibility.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/display_width.h"
+#include "problem/parts.h"
 
 namespace qkv {
 namespace {
@@ -32,7 +35,7 @@ class VisibilityReader {
     result_.align = aligned();
     if (entry_ != Entry::masked && entry_ != Entry::weights) {
       if (!settings_.mask.is_none()) add_setting();
-      if (const DraftMatrix* section = draft_.find("mask"); section && fits(*section)) add_section(*section);
+      is_asked_for_ = add_section("mask", mask_) || is_asked_for_;
     }
     result_.mask = shared(mask_);
     Mask allowed = mask_;
@@ -44,7 +47,12 @@ class VisibilityReader {
       }
     }
     result_.allowed = hides_more || result_.mask ? std::make_shared<const Mask>(std::move(allowed)) : nullptr;
-    empty_rows();
+    if (has_tables_of_heads()) {
+      tables_of_heads();
+    } else {
+      empty_rows(result_.allowed, mask_place({"mask", "bias", "scores", "scaled", "masked"}));
+    }
+    tell_sections();
     return std::move(result_);
   }
 
@@ -145,25 +153,38 @@ class VisibilityReader {
 
   // A 0/1 mask and a 0/-inf mask mean opposite things by 0, and libraries disagree about 1.
   // qkv reads what can be read one way only, says what it understood, and asks otherwise.
-  void add_section(const DraftMatrix& section) {
-    const std::optional<MaskValues> meaning = understood(section);
-    if (!meaning) return;
-    is_asked_for_ = true;
-    const Given& given = section.given;
+  // Returns whether there is such a section, and it was understood.
+  bool add_section(const std::string& name, Mask& mask) {
+    const DraftMatrix* section = draft_.find(name);
+    if (section == nullptr || !fits(*section)) return false;
+    const std::optional<MaskValues> meaning = understood(name, *section);
+    if (!meaning) return false;
+    const Given& given = section->given;
     for (Index i = 0; i < queries_; ++i) {
       for (Index j = 0; j < keys_; ++j) {
         const Number& cell = given.at(i, j);
         const bool may_look = *meaning == MaskValues::look ? is_one(cell) : is_zero(cell);
-        mask_(i, j) = mask_(i, j) && may_look;
+        mask(i, j) = mask(i, j) && may_look;
       }
     }
-    switch (*meaning) {
-      case MaskValues::look:
-        return add_meaning(say({"[mask]: 1 = may look, 0 = may not", "[mask]：1 = 可看，0 = 不可看"}));
-      case MaskValues::hide:
-        return add_meaning(say({"[mask]: 1 = may not look, 0 = may", "[mask]：1 = 不可看，0 = 可看"}));
-      default:
-        return add_meaning(say({"[mask]: 0 = may look, -inf = may not", "[mask]：0 = 可看，-inf = 不可看"}));
+    std::string& names = understood_[*meaning];
+    names += (names.empty() ? "[" : " [") + name + "]";
+    return true;
+  }
+
+  // Sections of one meaning are told together.
+  void tell_sections() {
+    for (const auto& [meaning, names] : understood_) {
+      switch (meaning) {
+        case MaskValues::look:
+          add_meaning(say({"{0}: 1 = may look, 0 = may not", "{0}：1 = 可看，0 = 不可看"}, names));
+          break;
+        case MaskValues::hide:
+          add_meaning(say({"{0}: 1 = may not look, 0 = may", "{0}：1 = 不可看，0 = 可看"}, names));
+          break;
+        default:
+          add_meaning(say({"{0}: 0 = may look, -inf = may not", "{0}：0 = 可看，-inf = 不可看"}, names));
+      }
     }
   }
 
@@ -179,7 +200,7 @@ class VisibilityReader {
     return std::nullopt;
   }
 
-  std::optional<MaskValues> understood(const DraftMatrix& section) {
+  std::optional<MaskValues> understood(const std::string& name, const DraftMatrix& section) {
     if (section.has_faults) return std::nullopt;
     const Given& given = section.given;
     const auto other =
@@ -214,21 +235,67 @@ class VisibilityReader {
     if (one && hidden) {
       const bool one_is_later = *one > *hidden;
       const auto later = one_is_later ? *one : *hidden;
-      error(section.cell_place(later.first, later.second),
-            say({"[mask] holds both 1 and -inf: what does 0 mean?",
-                 "[mask] 中既有 1 又有 -inf：0 是什么意思？"}),
-            say({"use 0 and 1, or 0 and -inf", "请只用 0 和 1，或只用 0 和 -inf"}));
+      error(
+          section.cell_place(later.first, later.second),
+          say({"[{0}] holds both 1 and -inf: what does 0 mean?", "[{0}] 中既有 1 又有 -inf：0 是什么意思？"},
+              name),
+          say({"use 0 and 1, or 0 and -inf", "请只用 0 和 1，或只用 0 和 -inf"}));
       return std::nullopt;
     }
     if (!one && !hidden) {
       error(section.place(),
-            say({"[mask] holds zeros alone: are all keys visible, or none?",
-                 "[mask] 全是 0：是都可看，还是都不可看？"}),
+            say({"[{0}] holds zeros alone: are all keys visible, or none?",
+                 "[{0}] 全是 0：是都可看，还是都不可看？"},
+                name),
             say({"write mask_values = add (0 = visible), hide (0 = visible) or look (0 = hidden)",
                  "请写 mask_values = add（0 可看）、hide（0 可看）或 look（0 不可看）"}));
       return std::nullopt;
     }
     return one ? MaskValues::look : MaskValues::add;
+  }
+
+  // ---- heads that differ ----
+
+  bool has_tables_of_heads() const {
+    const auto is_of_a_head = [](const std::string& name) { return name.find('.') != std::string::npos; };
+    for (const char* table : {"mask", "bias"}) {
+      const std::vector<std::string> given = tables_given(draft_, table);
+      if (std::any_of(given.begin(), given.end(), is_of_a_head)) return true;
+    }
+    return false;
+  }
+
+  // What all heads have, and what each has on top.
+  void tables_of_heads() {
+    const Mask open = Mask::Constant(queries_, keys_, true);
+    const std::shared_ptr<const Mask> common = result_.allowed;
+    Mask some = Mask::Constant(queries_, keys_, false);
+    for (Index h = 0; h < settings_.heads; ++h) {
+      HeadMask head{common, nullptr};
+      const std::string mask_name = table_of_head("mask", h);
+      const std::string bias_name = table_of_head("bias", h);
+      Mask mask = mask_;
+      Mask allowed = common ? *common : open;
+      bool hides_more = false;
+      if (add_section(mask_name, mask)) {
+        head.mask = std::make_shared<const Mask>(mask);
+        allowed = allowed && mask;
+        hides_more = true;
+      }
+      if (const DraftMatrix* bias = draft_.find(bias_name); bias && fits(*bias))
+        hides_more = hide_infinities(bias->given, allowed) || hides_more;
+      if (hides_more) head.allowed = std::make_shared<const Mask>(allowed);
+      some = some || allowed;
+      const bool is_common = head.allowed == common;
+      if (!is_common || h == 0) {
+        empty_rows(
+            head.allowed,
+            is_common ? mask_place({"mask", "bias"}) : mask_place({mask_name, bias_name, "mask", "bias"}),
+            is_common ? 0 : h + 1);
+      }
+      result_.heads.push_back(std::move(head));
+    }
+    result_.allowed = some.all() && !common ? nullptr : std::make_shared<const Mask>(std::move(some));
   }
 
   // ---- all together ----
@@ -245,35 +312,40 @@ class VisibilityReader {
     return hides;
   }
 
-  void empty_rows() {
-    if (!result_.allowed) return;
+  // head: counted from 1; 0 for all of them.
+  void empty_rows(const std::shared_ptr<const Mask>& allowed, const Place& place, Index head = 0) {
+    if (!allowed) return;
     constexpr std::size_t kMostNamed = 10;
     std::string names;
     std::size_t count = 0;
     for (Index i = 0; i < queries_; ++i) {
-      if (result_.allowed->row(i).any()) continue;
+      if (allowed->row(i).any()) continue;
       if (++count > kMostNamed) continue;
       names += (names.empty() ? "" : ", ") + quotable(tokens_[static_cast<std::size_t>(i)]);
     }
     if (count == 0 || settings_.empty_row == EmptyRow::nan) return;
     if (count > kMostNamed) names += ", …";
     const bool is_error = settings_.empty_row == EmptyRow::error;
-    const Said message = is_error ? say({"every key is forbidden to {0}", "{0} 的所有键都被屏蔽"}, names)
+    const Said whose =
+        head == 0 ? say({"{0}", "{0}"}, names) : say({"{0} in head h{1}", "头 h{1} 中 {0}"}, names, head);
+    const Said message = is_error ? say({"every key is forbidden to {0}", "{0} 的所有键都被屏蔽"}, whose)
                                   : say({"every key is forbidden to {0}: weights and output are zero there",
                                          "{0} 的所有键都被屏蔽：这些行的权重和输出取零"},
-                                        names);
+                                        whose);
     const Said hint = is_error ? Said{}
                                : say({"empty_row = nan or error treats such a row otherwise",
                                       "可用 empty_row = nan 或 error 换一种处理方式"});
-    report(is_error ? Severity::error : Severity::warning, mask_place(), message, hint, diagnostics_);
+    report(is_error ? Severity::error : Severity::warning, place, message, hint, diagnostics_);
   }
 
-  Place mask_place() const {
-    if (!settings_.mask.is_none()) return settings_.find("mask")->place;
-    for (const char* name : {"mask", "bias", "scores", "scaled", "masked"}) {
+  // Where a key was forbidden: of what is given, the first.  A head's own table comes before the setting.
+  Place mask_place(const std::vector<std::string>& names) const {
+    const bool is_setting = !settings_.mask.is_none();
+    for (const std::string& name : names) {
+      if (is_setting && name.find('.') == std::string::npos) break;
       if (const DraftMatrix* matrix = draft_.find(name)) return matrix->place();
     }
-    return {};
+    return is_setting ? settings_.find("mask")->place : Place{};
   }
 
   const Draft& draft_;
@@ -285,6 +357,7 @@ class VisibilityReader {
   Diagnostics& diagnostics_;
   Mask mask_ = Mask::Constant(queries_, keys_, true);
   bool is_asked_for_ = false;
+  std::map<MaskValues, std::string> understood_;  // the sections that were understood so: "[mask] [h1.mask]"
   Visibility result_;
 };
 

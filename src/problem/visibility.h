@@ -1,8 +1,10 @@
-// Which keys each query may look at: the setting `mask`, the section [mask] and every -inf
-// put together.
+// Which keys each query may look at: the setting `mask`, the section [mask], those of single
+// heads and every -inf put together.
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/diagnostic.h"
 #include "problem/draft.h"
@@ -14,6 +16,7 @@ namespace qkv {
 struct Visibility {
   std::shared_ptr<const Mask> allowed;  // null: every key
   std::shared_ptr<const Mask> mask;     // null: neither the setting nor [mask]
+  std::vector<HeadMask> heads;          // as Problem::head_masks
   Said meaning;
   long align = 0;
 };
