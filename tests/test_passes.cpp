@@ -308,6 +308,15 @@ TEST_CASE("what cannot be taken in pieces is refused with the reason") {
         "error: a stack of layers needs numbers in V: what one layer reads is what the next one works on\n");
   }
   CHECK(messages("hops = 2\n[Q]\n1\n[K]\n1\n2\n[V]\na\nb\n") == "error: several hops need numbers in V\n");
+  // What one layer says is told of that layer, what all say of the file.
+  const std::string tokens = "Q = X\nK = X\nV = X\n[X]\n1\n2\n";
+  CHECK(messages("layers = 2\nL2.mask = padding:1,0,0\n" + tokens) ==
+        "error: in layer 2: padding names 3 keys, but there are 2\n");
+  CHECK(messages("layers = 2\nmask = padding:1,0,0\n" + tokens) ==
+        "error: padding names 3 keys, but there are 2\n");
+  CHECK(messages("layers = 2\nL1.mask = sinks:1\nmask = causal sinks:1\n" + tokens) ==
+        "warning: in layer 1: sinks and global have no effect without a window\n"
+        "warning: in layer 2: sinks and global have no effect without a window\n");
   CHECK(messages("layers = 2\nL2.order = 2 1\nQ = X\nK = X\nV = X\n[X]\n1\n2\n") ==
         "error: 'order' is the same for all layers: write it without 'L2.'\n");
   CHECK(messages("heads = 2\nkv_heads = 3\n[Q]\n1 2\n[K]\n1 2 3\n[V]\n1 2 3\n[W_O]\n1\n2\n") ==

@@ -368,13 +368,18 @@ class StackReader {
     std::optional<Problem> all;
     Index width = 0;  // of the latest layer's result
     for (Index layer = 1; layer <= settings.layers; ++layer) {
-      Draft own = draft_of_layer(draft_, layer, diagnostics_);
+      Diagnostics& told = told_.emplace_back();
+      Draft own = draft_of_layer(draft_, layer, told);
       if (layer > 1) own = with_computed_x(std::move(own), width);
       own.expected.clear();
-      ProblemReader reader(input_, std::move(own), diagnostics_);
+      ProblemReader reader(input_, std::move(own), told);
       std::optional<Problem> problem = reader.read();
-      if (!problem) return std::nullopt;  // what the layers share would be told once each
+      if (!problem) {  // what the layers share would be told once each
+        hand_over_layers();
+        return std::nullopt;
+      }
       if (!reader.result_width()) {
+        hand_over_layers();
         return refuse(
             say({"a stack of layers needs numbers in V: what one layer reads is what the next one "
                  "works on",
@@ -388,10 +393,38 @@ class StackReader {
       if (expected.printed.has_shape) all->expected.push_back({expected.step, expected.printed.given});
     }
     all->settings.emplace_back("layers", std::to_string(settings.layers));
+    hand_over_layers();
     return all;
   }
 
  private:
+  static bool are_same(const Diagnostic& a, const Diagnostic& b) {
+    return a.message.en == b.message.en && a.source == b.source && a.span == b.span;
+  }
+
+  // Whether something is given for this layer alone.
+  bool has_parts(Index layer) const {
+    const std::string prefix = "L" + std::to_string(layer) + ".";
+    return draft_.layer_settings.contains(layer) ||
+           std::any_of(draft_.matrices.begin(), draft_.matrices.end(),
+                       [&](const auto& matrix) { return matrix.first.starts_with(prefix); });
+  }
+
+  // What all layers say is about the file; the rest is about one layer, and says about which.
+  void hand_over_layers() {
+    for (std::size_t i = 0; i < told_.size(); ++i) {
+      for (Diagnostic d : told_[i].list()) {
+        const bool is_of_all = std::all_of(told_.begin(), told_.end(), [&](const Diagnostics& other) {
+          const auto& list = other.list();
+          return std::any_of(list.begin(), list.end(), [&](const Diagnostic& o) { return are_same(d, o); });
+        });
+        const bool is_of_layer = told_.size() > 1 ? !is_of_all : has_parts(1);
+        if (is_of_layer) d.message = say({"in layer {0}: {1}", "第 {0} 层：{1}"}, i + 1, d.message);
+        diagnostics_.add(std::move(d));
+      }
+    }
+  }
+
   std::optional<Problem> refuse(Said message) {
     report(Severity::error, draft_.settings.find("layers")->value_place, std::move(message), {},
            diagnostics_);
@@ -401,6 +434,7 @@ class StackReader {
   const ProblemInput& input_;
   const Draft& draft_;
   Diagnostics& diagnostics_;
+  std::vector<Diagnostics> told_;  // by each layer
 };
 
 // In the order of the file; what concerns it as a whole comes last.  Layers may say the same twice.
