@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "base/counted.h"
 #include "base/display_width.h"
 #include "base/position.h"
 #include "base/suggest.h"
@@ -54,4 +55,14 @@ TEST_CASE("a word that is near nothing gets no suggestion") {
   CHECK_FALSE(nearest_word("banana", {"mask", "scale"}).has_value());
   CHECK_FALSE(nearest_word("Z", {"Q", "K"}).has_value());
   CHECK_FALSE(nearest_word(std::string(100000, 'a'), {"mask"}).has_value());
+}
+
+TEST_CASE("one thing has no plural, and the Chinese sentence brings the noun itself") {
+  const Said one = say({"Q has {0}", "Q 有 {0} 列"}, counted(1, "column"));
+  CHECK(one.en == "Q has 1 column");
+  CHECK(one.zh == "Q 有 1 列");
+  CHECK(counted(0, "row").en == "0 rows");
+  CHECK(counted(2, "class").en == "2 classes");
+  CHECK(counted(2, "query").en == "2 queries");
+  CHECK(counted(2, "key").en == "2 keys");
 }

@@ -322,9 +322,9 @@ TEST_CASE("what has no gradient is refused with the reason") {
   CHECK(messages("gradient = yes\n" + qkv + "[d.output]\n1\n[target]\n1\n") ==
         "error: [target] contradicts [d.output]: the backward pass starts in one way only\n");
   CHECK(messages("gradient = yes\n" + qkv + "[target]\n1 1\n") ==
-        "error: [target] names 2 classes, but output has 1 rows: one for each row\n");
+        "error: [target] names 2 classes, but output has 1 row: one for each row\n");
   CHECK(messages("gradient = yes\n" + qkv + "[target]\n0\n") ==
-        "error: there is no class 0: output has 1 columns, the classes 1 to 1\n");
+        "error: there is no class 0: output has 1 column, the classes 1 to 1\n");
   CHECK(messages(qkv + "[target]\n1\n") ==
         "note: [target] is for the backward pass: --gradient, or gradient = yes\n");
   CHECK(messages(qkv + "[expect.d.Q]\n1\n") ==

@@ -199,10 +199,9 @@ TEST_CASE("what cannot be cut into heads is refused, each fault with its reason"
   CHECK(messages("heads = 3\nkv_heads = 2\n[Q]\n1 2 3\n[K]\n1 2\n[V]\n1 2\n") ==
         "error: 3 heads cannot share 2 heads of keys and values evenly\n");
   CHECK(messages("heads = 2\nkv_heads = 1\n[Q]\n1 2 3 4\n[K]\n1 2 3\n[V]\n1\n") ==
-        "error: each of 2 heads of Q is 2 wide, each of 1 heads of K 3: a dot product needs equal widths "
-        "(d_k)\n");
+        "error: Q has 2 heads of width 2, K has 1 head of width 3: a dot product needs equal widths (d_k)\n");
   CHECK(messages("heads = 2\nsink_logit = 1\nalibi = 1 2 3\ndrop_heads = 3\n" + kTwoHeads.substr(10)) ==
-        "error: 'sink_logit' has 1 numbers for 2 heads\n"
+        "error: 'sink_logit' has 1 number for 2 heads\n"
         "error: 'alibi' has 3 numbers for 2 heads\n"
         "error: there is no head 3: the heads are 1 to 2\n");
   CHECK(

@@ -194,10 +194,10 @@ TEST_CASE("an empty row is a warning that names it, unless the setting says othe
 
 TEST_CASE("parts of a mask that speak of single tokens fit the number of tokens") {
   CHECK(told(two_by_two("mask = padding:1,0,1 segments:1 global:3\n", "")) ==
-        "t.qkv:1:8: error: padding names 3 keys, but there are 2\n"
+        "t.qkv:1:8: error: padding names 3 keys, but the problem has 2\n"
         "   1 | mask = padding:1,0,1 segments:1 global:3\n"
         "     |        ^^^^^^^^^^^^^\n"
-        "t.qkv:1:22: error: segments name 1 tokens, but there are 2\n"
+        "t.qkv:1:22: error: segments name 1 token, but the problem has 2\n"
         "   1 | mask = padding:1,0,1 segments:1 global:3\n"
         "     |                      ^^^^^^^^^^\n"
         "t.qkv:1:33: error: there is no token 3: tokens are numbered 1 to 2\n"

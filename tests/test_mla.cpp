@@ -278,7 +278,7 @@ TEST_CASE("what is missing of latent attention, or does not fit, is said where i
         "     | ^^^^^^\n"
         "     = hint: W_UQ 来自第 11 行的 [W_UQ]；W_UK 来自第 7 行的 [W_UK]\n");
   CHECK(messages("heads = 2\nrope = half\n" + kX + kLatentSections + kPositionSections) ==
-        "error: Q_R is 2 wide, but 2 heads with a position part of 2 need 4\n");
+        "error: Q_R is 2 wide, but 2 heads, each with a position part of 2, make 4\n");
 }
 
 TEST_CASE("what does not go with latent attention is refused, each with its reason") {

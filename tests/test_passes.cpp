@@ -291,7 +291,7 @@ TEST_CASE("what cannot be taken in pieces is refused with the reason") {
   CHECK(messages("decode = yes\n[Q]\n1\n[K]\n1\n2\n[V]\n1\n2\n") ==
         "error: decoding is self-attention: one key per query\n");
   CHECK(messages("decode = yes\nprefill = 3\n[Q]\n1\n[K]\n1\n[V]\n1\n") ==
-        "error: prefill = 3, but there are 1 tokens\n");
+        "error: prefill = 3, but the problem has 1 token\n");
   CHECK(messages("decode = yes\nmask = prefix:2\n[Q]\n1\n1\n[K]\n1\n2\n[V]\n1\n2\n") ==
         "error: prefix:2 lets the first 2 tokens see one another, so they must come in one pass\n");
   CHECK(messages("heads = 3\n[Q]\n1 2 3\n[K]\n1 2 3\n[V]\n1 2\n") ==
@@ -311,9 +311,9 @@ TEST_CASE("what cannot be taken in pieces is refused with the reason") {
   // What one layer says is told of that layer, what all say of the file.
   const std::string tokens = "Q = X\nK = X\nV = X\n[X]\n1\n2\n";
   CHECK(messages("layers = 2\nL2.mask = padding:1,0,0\n" + tokens) ==
-        "error: in layer 2: padding names 3 keys, but there are 2\n");
+        "error: in layer 2: padding names 3 keys, but the problem has 2\n");
   CHECK(messages("layers = 2\nmask = padding:1,0,0\n" + tokens) ==
-        "error: padding names 3 keys, but there are 2\n");
+        "error: padding names 3 keys, but the problem has 2\n");
   CHECK(messages("layers = 2\nL1.mask = sinks:1\nmask = causal sinks:1\n" + tokens) ==
         "warning: in layer 1: sinks and global have no effect without a window\n"
         "warning: in layer 2: sinks and global have no effect without a window\n");

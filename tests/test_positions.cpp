@@ -91,14 +91,14 @@ TEST_CASE("what positions cannot be is refused with the reason") {
   CHECK(messages("rope = half\nrope_dims = 6\n[Q]\n1 2\n[K]\n1 2\n") ==
         "error: rope_dims = 6, but a head is 2 wide\n");
   CHECK(messages("rope = half\npositions = 1 2\n[Q]\n1 2\n[K]\n1 2\n") ==
-        "error: 'positions' has 2 numbers for 1 tokens\n");
+        "error: 'positions' has 2 numbers for 1 token\n");
   CHECK(messages("rope = half\n[scores]\n1\n") != "");
   CHECK(messages("order = 1 1 2\n" + kThree) ==
         "error: order names each of the 3 tokens once, by the numbers 1 to 3\n");
   CHECK(messages("[Q]\n1\n[K]\n1\n[V]\n1\n[past_K]\n1\n") ==
         "error: [past_K] needs [past_V]: the cache holds a key and a value per token\n");
   CHECK(messages("[Q]\n1\n[K]\n1\n[V]\n1\n[past_K]\n1\n2\n[past_V]\n1 2\n") ==
-        "error: [past_V] has 1 rows, but [past_K] has 2\n"
+        "error: [past_V] has 1 row, but [past_K] has 2\n"
         "error: [past_V] is 2 wide, but V is 1\n");
   CHECK(messages("pos = sinusoidal\n[Q]\n1\n[K]\n1\n") ==
         "error: pos = sinusoidal is added to [X], which is not given\n");

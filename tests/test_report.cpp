@@ -1070,7 +1070,7 @@ TEST_CASE("the comparison is told line by line, and stands in the JSON") {
   CHECK(text.find("weights: differs in 1 of 3 numbers\n") != std::string::npos);
   CHECK(text.find("weights[t1,k2]: printed 0.35, calculated 0.33; printed − true = 0.016667\n") !=
         std::string::npos);
-  CHECK(text.find("output: agrees, all 1 numbers, when every step is rounded to 2 decimals") !=
+  CHECK(text.find("output: agrees, the one number, when every step is rounded to 2 decimals") !=
         std::string::npos);
   const Json json = Json::parse(render_json(trace, about_of(p), comparisons, {}));
   CHECK(json["expect"] == Json::parse(R"([

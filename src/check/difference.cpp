@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/counted.h"
 #include "base/decimal.h"
 #include "base/display_width.h"
 #include "problem/answers.h"
@@ -462,15 +463,15 @@ Report told(const SideBySide& comparison, const std::string& a, const std::strin
   bool is_first = true;
   for (const StepDifference& d : comparison.different) {
     if (!is_first) {
-      paragraph(say({"{0} differs too, in {1} of {2} numbers", "{0} 也不同：{2} 个数中有 {1} 个"}, d.id,
-                    d.differing, d.compared),
+      paragraph(say({"{0} differs too, in {1} of {2}", "{0} 也不同：{2} 个数中有 {1} 个"}, d.id, d.differing,
+                    counted(d.compared, "number")),
                 Tone::note);
       continue;
     }
     is_first = false;
-    paragraph(say({"First difference: {0}, in {1} of {2} numbers of the step",
+    paragraph(say({"First difference: {0}, in {1} of {2} of the step",
                    "最先不同的是 {0}（这一步 {2} 个数中有 {1} 个不同）"},
-                  d.cell, d.differing, d.compared),
+                  d.cell, d.differing, counted(d.compared, "number")),
               Tone::note);
     paragraph(say({"  {0} in {1}", "  {0}（{1}）"}, d.a.text, a), Tone::note);
     paragraph(say({"  {0} in {1}", "  {0}（{1}）"}, d.b.text, b), Tone::note);

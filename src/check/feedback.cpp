@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
 #include "base/display_width.h"
 #include "check/mistakes.h"
 #include "report/cell_text.h"
@@ -165,8 +166,8 @@ class Teacher {
                             : say({"Then: {0}", "然后是：{0}"}, id(step))),
                 ""});
     paragraph(cells == 1 ? say({"One number is wrong.", "有一个数不对。"})
-                         : say({"{0} of {1} numbers are wrong.", "{1} 个数中有 {0} 个不对。"}, cells,
-                               step.cells.size()));
+                         : say({"{0} of {1} are wrong.", "{1} 个数中有 {0} 个不对。"}, cells,
+                               counted(step.cells.size(), "number")));
     paragraph(say({"{0} should be {1}, going by your own numbers before it.", "{0}：由你前面的数应得 {1}。"},
                   cell_name(plan_, at), step.expected),
               Tone::note);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string_view>
 
+#include "base/counted.h"
 #include "base/display_width.h"
 #include "base/escape.h"
 #include "base/row_label.h"
@@ -59,12 +60,12 @@ std::string solved_cell(const Trace& trace, const CellAt& at, const Telling& tel
 Said instruction(const About& about, const Telling& telling, Cells cells) {
   const std::string file = about.file.empty() ? "PROBLEM" : visible(about.file);
   if (cells == Cells::solved)
-    return say({"The key ({0} decimals), marked all right by:  qkv check {1} THIS-FILE",
+    return say({"The key ({0}), marked all right by:  qkv check {1} THIS-FILE",
                 "答案（保留 {0} 位小数），用它批改应当全对：qkv check {1} 本文件"},
-               telling.decimals, file);
-  return say({"Put a number in place of every _ ({0} decimals), then:  qkv check {1} THIS-FILE",
+               counted(telling.decimals, "decimal"), file);
+  return say({"Put a number in place of every _ ({0}), then:  qkv check {1} THIS-FILE",
               "请把每个 _ 换成数字（保留 {0} 位小数），然后运行：qkv check {1} 本文件"},
-             telling.decimals, file);
+             counted(telling.decimals, "decimal"), file);
 }
 
 }  // namespace
@@ -137,10 +138,10 @@ std::string printed_sheet(const Trace& trace, const About& about, const Telling&
   const Plan& plan = trace.plan();
   std::string out = markup.heading(markup.escape(about.title.empty() ? "qkv" : visible(about.title)));
   const std::string settings = settings_line(about);
-  const Said under_title =
-      cells == Cells::solved
-          ? say({"{0}; {1} decimals; the key", "{0}；保留 {1} 位小数；答案"}, settings, telling.decimals)
-          : say({"{0}; {1} decimals", "{0}；保留 {1} 位小数"}, settings, telling.decimals);
+  const Said under_title = cells == Cells::solved ? say({"{0}; {1}; the key", "{0}；保留 {1} 位小数；答案"},
+                                                        settings, counted(telling.decimals, "decimal"))
+                                                  : say({"{0}; {1}", "{0}；保留 {1} 位小数"}, settings,
+                                                        counted(telling.decimals, "decimal"));
   out += markup.escape(in(under_title, telling)) + "\n";
   const auto add_table = [&](NodeId id, const std::function<std::string(Index, Index)>& cell) {
     const Node& node = plan[id];

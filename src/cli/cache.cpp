@@ -2,6 +2,7 @@
 
 #include "calc/cache.h"
 
+#include "base/counted.h"
 #include "cli/counts.h"
 #include "cli/shared.h"
 
@@ -55,8 +56,8 @@ std::optional<CacheQuestion> question_of(const CacheOptions& options, Diagnostic
   if (diagnostics.has_errors()) return std::nullopt;
   if (q.heads % q.kv_heads != 0) {
     diagnostics.error("",
-                      say({"{0} heads cannot share {1} KV heads evenly", "{0} 个头无法平分 {1} 个 KV 头"},
-                          q.heads, q.kv_heads),
+                      say({"{0} cannot share {1} evenly", "{0} 个头无法平分 {1} 个 KV 头"},
+                          counted(q.heads, "head"), counted(q.kv_heads, "KV head")),
                       say({"--kv-heads divides --heads", "--kv-heads 必须整除 --heads"}));
     return std::nullopt;
   }

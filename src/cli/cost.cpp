@@ -2,6 +2,7 @@
 
 #include "calc/cost.h"
 
+#include "base/counted.h"
 #include "cli/counts.h"
 #include "cli/shared.h"
 #include "problem/keys.h"
@@ -83,15 +84,14 @@ std::optional<Cost> cost_of_sizes(const CostOptions& options, long long bits, Di
   if (const std::string tile = options.setting("tile"); !tile.empty()) read_tile(tile, q.tile, diagnostics);
   if (diagnostics.has_errors()) return std::nullopt;
   if (q.d % q.heads != 0)
-    diagnostics.error(
-        "",
-        say({"a width of {0} cannot be shared evenly by {1} heads", "宽度 {0} 无法平分给 {1} 个头"}, q.d,
-            q.heads),
-        say({"--heads divides --d", "--heads 必须整除 --d"}));
+    diagnostics.error("",
+                      say({"a width of {0} cannot be shared evenly by {1}", "宽度 {0} 无法平分给 {1} 个头"},
+                          q.d, counted(q.heads, "head")),
+                      say({"--heads divides --d", "--heads 必须整除 --d"}));
   if (q.heads % q.kv_heads != 0)
     diagnostics.error("",
-                      say({"{0} heads cannot share {1} KV heads evenly", "{0} 个头无法平分 {1} 个 KV 头"},
-                          q.heads, q.kv_heads),
+                      say({"{0} cannot share {1} evenly", "{0} 个头无法平分 {1} 个 KV 头"},
+                          counted(q.heads, "head"), counted(q.kv_heads, "KV head")),
                       say({"--kv-heads divides --heads", "--kv-heads 必须整除 --heads"}));
   if (diagnostics.has_errors()) return std::nullopt;
   return cost_of(q);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/counted.h"
 #include "problem/origin.h"
 #include "problem/shapes.h"
 #include "problem/steps.h"
@@ -160,9 +161,10 @@ class GradientSettler {
     if (!target || !target->has_shape || target->has_faults || !classes || !roles_.queries) return;
     const Given& given = target->given;
     if (given.cols != *roles_.queries) {
-      return error(target->place(), say({"[target] names {0} classes, but {1} has {2} rows: one for each row",
-                                         "[target] 给出 {0} 个类别，而 {1} 有 {2} 行：每行一个"},
-                                        given.cols, last_step(), *roles_.queries));
+      return error(target->place(),
+                   say({"[target] names {0}, but {1} has {2}: one for each row",
+                        "[target] 给出 {0} 个类别，而 {1} 有 {2} 行：每行一个"},
+                       counted(given.cols, "class"), last_step(), counted(*roles_.queries, "row")));
     }
     const double first = settings_.first_index;
     const double last = first + static_cast<double>(*classes - 1);
@@ -172,9 +174,9 @@ class GradientSettler {
           number.is_decimal && number.value == static_cast<double>(static_cast<long>(number.value));
       if (is_whole && number.value >= first && number.value <= last) continue;
       error(target->cell_place(0, i),
-            say({"there is no class {0}: {1} has {2} columns, the classes {3} to {4}",
+            say({"there is no class {0}: {1} has {2}, the classes {3} to {4}",
                  "没有类别 {0}：{1} 有 {2} 列，类别从 {3} 到 {4}"},
-                number.text, last_step(), *classes, settings_.first_index,
+                number.text, last_step(), counted(*classes, "column"), settings_.first_index,
                 settings_.first_index + *classes - 1),
             say({"first_index = 0 counts classes from 0", "first_index = 0 时类别从 0 数起"}));
     }

@@ -1,4 +1,5 @@
 #include "problem/heads.h"
+#include "base/counted.h"
 #include "problem/steps.h"
 
 #include <algorithm>
@@ -17,11 +18,10 @@ class HeadSettler {
     problem_.heads = settings_.heads;
     problem_.kv_heads = settings_.kv_heads.value_or(settings_.heads);
     if (problem_.heads % problem_.kv_heads != 0) {
-      error(
-          "kv_heads",
-          say({"{0} heads cannot share {1} heads of keys and values evenly", "{0} 个头不能平分 {1} 组键和值"},
-              problem_.heads, problem_.kv_heads),
-          say({"kv_heads must divide heads", "kv_heads 必须整除 heads"}));
+      error("kv_heads",
+            say({"{0} cannot share {1} of keys and values evenly", "{0} 个头不能平分 {1} 组键和值"},
+                counted(problem_.heads, "head"), counted(problem_.kv_heads, "head")),
+            say({"kv_heads must divide heads", "kv_heads 必须整除 heads"}));
     }
     needs_one_head();
     drop_heads();
@@ -40,11 +40,11 @@ class HeadSettler {
 
   void one_per_head(const char* key, std::size_t count) {
     if (count == static_cast<std::size_t>(problem_.heads)) return;
-    error(key,
-          problem_.heads == 1
-              ? say({"'{0}' has {1} numbers for one head", "一个头只要一个 {0}，这里有 {1} 个"}, key, count)
-              : say({"'{0}' has {1} numbers for {2} heads", "{2} 个头要 {2} 个 {0}，这里有 {1} 个"}, key,
-                    count, problem_.heads));
+    error(key, problem_.heads == 1
+                   ? say({"'{0}' has {1} for one head", "一个头只要一个 {0}，这里有 {1} 个"}, key,
+                         counted(count, "number"))
+                   : say({"'{0}' has {1} for {2} heads", "{2} 个头要 {2} 个 {0}，这里有 {1} 个"}, key,
+                         counted(count, "number"), problem_.heads));
   }
 
   // A table of scores or weights belongs to one head; the other scores are defined for one.

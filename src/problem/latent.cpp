@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/counted.h"
 #include "input/matrix_text.h"
 #include "problem/origin.h"
 #include "problem/shapes.h"
@@ -53,9 +54,9 @@ class LatentFitter {
       d_rope = k_r.shape->cols;
       if (q_r.shape->cols != heads() * d_rope) {
         return error("W_QR",
-                     say({"Q_R is {0} wide, but {1} heads with a position part of {2} need {3}",
+                     say({"Q_R is {0} wide, but {1}, each with a position part of {2}, make {3}",
                           "Q_R 宽 {0}，而 {1} 个头、每个头的位置部分宽 {2}，需要 {3}"},
-                         q_r.shape->cols, heads(), d_rope, heads() * d_rope),
+                         q_r.shape->cols, counted(heads(), "head"), d_rope, heads() * d_rope),
                      say({"[W_KR] makes one part for all heads, [W_QR] a part for each",
                           "[W_KR] 得到所有头共用的一份，[W_QR] 给每个头各一份"}));
       }
@@ -125,14 +126,15 @@ class LatentFitter {
     const Shape w = as_columns(settings_, *stored.shape);
     if (left.shape->cols != w.rows) {
       const bool is_linear = settings_.layout == Layout::linear;
-      error(w_name,
-            is_linear
-                ? say({"{0} is {1} but {2} is {3}: {0}·{2}ᵀ needs {4} columns in {2} (layout = linear)",
-                       "{0} 是 {1}，而 {2} 是 {3}：{0}·{2}ᵀ 要求 {2} 有 {4} 列（layout = linear）"},
-                      left.name, size_text(*left.shape), w_name, size_text(*stored.shape), left.shape->cols)
-                : say({"{0} is {1} but {2} is {3}: {0}·{2} needs {4} rows in {2}",
-                       "{0} 是 {1}，而 {2} 是 {3}：{0}·{2} 要求 {2} 有 {4} 行"},
-                      left.name, size_text(*left.shape), w_name, size_text(*stored.shape), left.shape->cols));
+      error(w_name, is_linear
+                        ? say({"{0} is {1} but {2} is {3}: {0}·{2}ᵀ needs {4} in {2} (layout = linear)",
+                               "{0} 是 {1}，而 {2} 是 {3}：{0}·{2}ᵀ 要求 {2} 有 {4} 列（layout = linear）"},
+                              left.name, size_text(*left.shape), w_name, size_text(*stored.shape),
+                              counted(left.shape->cols, "column"))
+                        : say({"{0} is {1} but {2} is {3}: {0}·{2} needs {4} in {2}",
+                               "{0} 是 {1}，而 {2} 是 {3}：{0}·{2} 要求 {2} 有 {4} 行"},
+                              left.name, size_text(*left.shape), w_name, size_text(*stored.shape),
+                              counted(left.shape->cols, "row")));
       return {name, std::nullopt};
     }
     const Shape made{left.shape->rows, w.cols};
@@ -148,9 +150,8 @@ class LatentFitter {
   bool are_cut_into_heads(const std::array<std::pair<const char*, Link>, 3>& matrices) {
     for (const auto& [w_name, link] : matrices) {
       if (link.shape->cols % heads() == 0) continue;
-      error(w_name,
-            say({"the {1} columns of {0} cannot be cut into {2} heads", "{0} 的 {1} 列不能等分成 {2} 个头"},
-                link.name, link.shape->cols, heads()));
+      error(w_name, say({"the {1} of {0} cannot be cut into {2}", "{0} 的 {1} 列不能等分成 {2} 个头"},
+                        link.name, counted(link.shape->cols, "column"), counted(heads(), "head")));
       return false;
     }
     return true;

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/counted.h"
 #include "problem/keys.h"
 #include "problem/origin.h"
 #include "problem/parts.h"
@@ -105,9 +106,9 @@ class LinearChecker {
       error(place,
             say({"causal linear attention goes token by token: query i stands at key i",
                  "因果的线性注意力逐个 token 进行：第 i 个查询对应第 i 个键"}),
-            say({"there are {0} queries and {1} keys, and the first query stands at position {2}",
+            say({"here are {0} and {1}, and the first query stands at position {2}",
                  "这里有 {0} 个查询、{1} 个键，第一个查询位于位置 {2}"},
-                *roles_.queries, *roles_.keys, problem_.align));
+                counted(*roles_.queries, "query"), counted(*roles_.keys, "key"), problem_.align));
     }
   }
 

@@ -214,10 +214,14 @@ class MaskParser {
     }
     if (mask_.prefix) {
       add("prefix:" + std::to_string(*mask_.prefix),
-          say({"prefix:{0}: the first {0} keys are visible to all, the others only from their own position "
-               "on",
-               "prefix:{0}：前 {0} 个键对所有查询可见，其余的键只对自己及之后的查询可见"},
-              *mask_.prefix));
+          *mask_.prefix == 1
+              ? say({"prefix:1: the first key is visible to all, the others only from their own position on",
+                     "prefix:1：第一个键对所有查询可见，其余的键只对自己及之后的查询可见"})
+              : say({"prefix:{0}: the first {0} keys are visible to all, the others only from their own "
+                     "position "
+                     "on",
+                     "prefix:{0}：前 {0} 个键对所有查询可见，其余的键只对自己及之后的查询可见"},
+                    *mask_.prefix));
     }
     if (mask_.window) describe_window();
     if (!mask_.padding.empty()) {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/counted.h"
 #include "problem/shapes.h"
 #include "problem/steps.h"
 
@@ -98,7 +99,7 @@ void check_passes(const Draft& draft, const Roles& roles, Diagnostics& diagnosti
           say({"decoding needs Q, K and V, but {0}", "逐个解码需要 Q、K 和 V，但{0}"}, starts_later));
     return;
   }
-  if (const auto& prefix = settings.mask.prefix; prefix && settings.prefill < *prefix) {
+  if (const auto& prefix = settings.mask.prefix; prefix && *prefix > 1 && settings.prefill < *prefix) {
     error("decode",
           say({"prefix:{0} lets the first {0} tokens see one another, so they must come in one pass",
                "prefix:{0} 让前 {0} 个 token 互相看见，所以它们要一次处理完"},
@@ -110,8 +111,8 @@ void check_passes(const Draft& draft, const Roles& roles, Diagnostics& diagnosti
     error("decode",
           say({"decoding is self-attention: one key per query", "逐个解码是自注意力：每个查询对应一个键"}));
   } else if (settings.prefill > *roles.queries) {
-    error("prefill", say({"prefill = {0}, but there are {1} tokens", "prefill = {0}，而只有 {1} 个 token"},
-                         settings.prefill, *roles.queries));
+    error("prefill", say({"prefill = {0}, but the problem has {1}", "prefill = {0}，而只有 {1} 个 token"},
+                         settings.prefill, counted(*roles.queries, "token")));
   }
 }
 

@@ -1,4 +1,5 @@
 #include "problem/positions.h"
+#include "base/counted.h"
 #include "problem/shapes.h"
 
 #include <algorithm>
@@ -79,9 +80,11 @@ class PositionSettler {
     problem_.rope.dims = settings_.rope_dims.value_or(width);
     const char* key = settings_.rope_dims ? "rope_dims" : "rope";
     if (problem_.rope.dims % 2 != 0) {
-      error(key, say({"{0} columns cannot turn in pairs", "{0} 列不能两两配对旋转"}, problem_.rope.dims),
-            say({"rope_dims takes an even number up to {1} = {0}", "rope_dims 应为不超过 {1} = {0} 的偶数"},
-                width, roles_.q.from == Role::From::latent ? "d_rope" : "d_k"));
+      error(
+          key,
+          say({"{0} cannot turn in pairs", "{0} 列不能两两配对旋转"}, counted(problem_.rope.dims, "column")),
+          say({"rope_dims takes an even number up to {1} = {0}", "rope_dims 应为不超过 {1} = {0} 的偶数"},
+              width, roles_.q.from == Role::From::latent ? "d_rope" : "d_k"));
     } else if (problem_.rope.dims > width) {
       const Said part = roles_.q.from == Role::From::latent ? Said{"the position part", "位置部分"}
                                                             : Said{"a head", "一个头"};
@@ -115,8 +118,8 @@ class PositionSettler {
       return counted;
     }
     if (static_cast<Index>(given.size()) != count) {
-      error(key, say({"'{0}' has {1} numbers for {2} tokens", "“{0}”有 {1} 个数，而 token 有 {2} 个"}, key,
-                     given.size(), count));
+      error(key, say({"'{0}' has {1} for {2}", "“{0}”有 {1} 个数，而 token 有 {2} 个"}, key,
+                     counted(given.size(), "number"), counted(count, "token")));
     }
     const bool is_used = settings_.rope != Rope::Pairs::none || settings_.adds_sinusoids;
     if (!is_used) {

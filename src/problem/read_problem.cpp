@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/display_width.h"
 #include "problem/draft.h"
 #include "problem/gradient.h"
@@ -156,14 +157,15 @@ class ProblemReader {
     }
     if (roles_.starts_by(Entry::qkv)) {
       if (!roles_.q.shape) return;
-      problem_.scale.d_k = whole_number(static_cast<long>(roles_.q.shape->cols / problem_.heads));
+      const Index d_k = roles_.q.shape->cols / problem_.heads;
+      problem_.scale.d_k = whole_number(static_cast<long>(d_k));
       if (s.d_k && s.d_k->value != problem_.scale.d_k.value) {
         error(s.find("d_k")->value_place,
               problem_.heads == 1
-                  ? say({"d_k = {0}, but Q has {1} columns", "d_k = {0}，而 Q 有 {1} 列"}, s.d_k->text,
-                        problem_.scale.d_k.text)
-                  : say({"d_k = {0}, but Q has {1} columns a head", "d_k = {0}，而每个头的 Q 有 {1} 列"},
-                        s.d_k->text, problem_.scale.d_k.text),
+                  ? say({"d_k = {0}, but Q has {1}", "d_k = {0}，而 Q 有 {1} 列"}, s.d_k->text,
+                        counted(d_k, "column"))
+                  : say({"d_k = {0}, but Q has {1} a head", "d_k = {0}，而每个头的 Q 有 {1} 列"}, s.d_k->text,
+                        counted(d_k, "column")),
               say({"for another divisor write scale = 1/sqrt({0})", "要换一个除数，请写 scale = 1/sqrt({0})"},
                   s.d_k->text));
       }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/counted.h"
 #include "input/matrix_text.h"
 #include "problem/latent.h"
 #include "problem/origin.h"
@@ -155,16 +156,16 @@ class ShapeFitter {
   void product_mismatch(const std::string& left, Shape x, const std::string& right, Shape stored) {
     const Said from = origins_of(left, right);
     if (is_linear()) {
-      error(say({"{0} is {1} but {2} is {3}: {0}·{2}ᵀ needs {4} columns in {2} (layout = linear)",
+      error(say({"{0} is {1} but {2} is {3}: {0}·{2}ᵀ needs {4} in {2} (layout = linear)",
                  "{0} 是 {1}，而 {2} 是 {3}：{0}·{2}ᵀ 要求 {2} 有 {4} 列（layout = linear）"},
-                left, size_text(x), right, size_text(stored), x.cols),
+                left, size_text(x), right, size_text(stored), counted(x.cols, "column")),
             from);
       return;
     }
     const bool may_be_transposed = stored.cols == x.cols;
-    error(say({"{0} is {1} but {2} is {3}: {0}·{2} needs {4} rows in {2}",
+    error(say({"{0} is {1} but {2} is {3}: {0}·{2} needs {4} in {2}",
                "{0} 是 {1}，而 {2} 是 {3}：{0}·{2} 要求 {2} 有 {4} 行"},
-              left, size_text(x), right, size_text(stored), x.cols),
+              left, size_text(x), right, size_text(stored), counted(x.cols, "row")),
           may_be_transposed ? say({"{0}. If W is stored as nn.Linear does, write 'layout = linear'",
                                    "{0}。如果 W 按 nn.Linear 的方式存放，请写“layout = linear”"},
                                   from)
@@ -174,10 +175,9 @@ class ShapeFitter {
   void fit_projection_bias(const std::string& name, const std::string& w_name, Index width) {
     const auto bias = given_shape(name);
     if (!bias || bias->cols == width) return;
-    error(
-        say({"{0} has {1} numbers, but {2} makes rows of {3}", "{0} 有 {1} 个数，而 {2} 得到的每行有 {3} 个"},
-            name, bias->cols, w_name, width),
-        origins_of(name, w_name));
+    error(say({"{0} has {1}, but {2} makes rows of {3}", "{0} 有 {1} 个数，而 {2} 得到的每行有 {3} 个"}, name,
+              counted(bias->cols, "number"), w_name, width),
+          origins_of(name, w_name));
   }
 
   // ---- queries and keys ----
@@ -196,11 +196,11 @@ class ShapeFitter {
     if (k) roles_.keys = k->rows + past_rows();
     if (!divides("Q", q, heads(), "heads") || !divides("K", k, kv_heads(), "kv_heads")) return;
     if (q && k && heads() > 1 && q->cols / heads() != k->cols / kv_heads()) {
-      error(say({"each of {2} heads of Q is {0} wide, each of {3} heads of K {1}: a dot product needs equal "
-                 "widths (d_k)",
-                 "Q 分成 {2} 个头，每个宽 {0}；K 分成 {3} 个头，每个宽 {1}：点积要求两者宽度相同（d_k）"},
-                q->cols / heads(), k->cols / kv_heads(), heads(), kv_heads()),
-            origins_of("Q", "K"));
+      error(
+          say({"Q has {2} of width {0}, K has {3} of width {1}: a dot product needs equal widths (d_k)",
+               "Q 分成 {2} 个头，每个宽 {0}；K 分成 {3} 个头，每个宽 {1}：点积要求两者宽度相同（d_k）"},
+              q->cols / heads(), k->cols / kv_heads(), counted(heads(), "head"), counted(kv_heads(), "head")),
+          origins_of("Q", "K"));
     } else if (q && k && heads() == 1 && draft_.settings.score == ScoreKind::dot && q->cols != k->cols) {
       error(say({"Q is {0} but K is {1}: a dot product needs equal widths (d_k)",
                  "Q 是 {0}，而 K 是 {1}：点积要求两者宽度相同（d_k）"},
@@ -213,8 +213,8 @@ class ShapeFitter {
     if (!shape || shape->cols % parts == 0) return true;
     const Settings::Given* given = draft_.settings.find(key);
     error((given ? given : draft_.settings.find("heads"))->value_place,
-          say({"the {1} columns of {0} cannot be cut into {2} heads", "{0} 的 {1} 列不能等分成 {2} 个头"},
-              name, shape->cols, parts),
+          say({"the {1} of {0} cannot be cut into {2}", "{0} 的 {1} 列不能等分成 {2} 个头"}, name,
+              counted(shape->cols, "column"), counted(parts, "head")),
           say({"{0} comes from {1}", "{0} 来自{1}"}, name, origin(draft_, roles_, name)));
     return false;
   }
@@ -255,8 +255,8 @@ class ShapeFitter {
     }
     if (past_k->has_shape && past_v->has_shape && past_k->given.rows != past_v->given.rows) {
       error(past_v->place(),
-            say({"[past_V] has {0} rows, but [past_K] has {1}", "[past_V] 有 {0} 行，而 [past_K] 有 {1} 行"},
-                past_v->given.rows, past_k->given.rows));
+            say({"[past_V] has {0}, but [past_K] has {1}", "[past_V] 有 {0} 行，而 [past_K] 有 {1} 行"},
+                counted(past_v->given.rows, "row"), past_k->given.rows));
     }
     const auto same_width = [&](const DraftMatrix& past, const char* name,
                                 const std::optional<Shape>& fresh) {
@@ -373,8 +373,8 @@ class ShapeFitter {
             say({"{0} is {1}, but {2} is expected", "{0} 是 {1}，应为 {2}"}, parameter.name,
                 size_text(*shape), size_text(*parameter.shape)),
             roles_.q.shape && roles_.k.shape
-                ? say({"{0}; q has {1} numbers, k has {2}", "{0}；q 有 {1} 个数，k 有 {2} 个数"}, recall,
-                      roles_.q.shape->cols, roles_.k.shape->cols)
+                ? say({"{0}; q has {1}, k has {2}", "{0}；q 有 {1} 个数，k 有 {2} 个数"}, recall,
+                      counted(roles_.q.shape->cols, "number"), roles_.k.shape->cols)
                 : recall);
     }
   }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/counted.h"
 #include "base/display_width.h"
 #include "problem/parts.h"
 
@@ -118,8 +119,8 @@ class VisibilityReader {
     if (const Index count = static_cast<Index>(mask.padding.size()); count != 0 && count != keys_) {
       fit = false;
       error(part_place(mask.padding_span),
-            say({"padding names {0} keys, but there are {1}", "padding 给出 {0} 个键，而实际有 {1} 个"},
-                count, keys_));
+            say({"padding names {0}, but the problem has {1}", "padding 给出 {0} 个键，而实际有 {1} 个"},
+                counted(count, "key"), keys_));
     }
     if (const Index count = static_cast<Index>(mask.segments.size()); count != 0) {
       if (queries_ != keys_) {
@@ -130,9 +131,9 @@ class VisibilityReader {
                   queries_, keys_));
       } else if (count != keys_) {
         fit = false;
-        error(part_place(mask.segments_span), say({"segments name {0} tokens, but there are {1}",
+        error(part_place(mask.segments_span), say({"segments name {0}, but the problem has {1}",
                                                    "segments 给出 {0} 个 token，而实际有 {1} 个"},
-                                                  count, keys_));
+                                                  counted(count, "token"), keys_));
       }
     }
     const long last = static_cast<long>(std::max(queries_, keys_)) + settings_.first_index - 1;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "base/counted.h"
 #include "plan/training.h"
 #include "report/against.h"
 #include "report/checks.h"
@@ -118,16 +119,15 @@ class Narrator {
     }
     if (telling_.truth != nullptr && trace_.arithmetic() != Arithmetic::format) {
       lines.push_back(
-          say({"Every step is rounded to {2} decimals before the next one uses it; carried exactly, "
+          say({"Every step is rounded to {2} before the next one uses it; carried exactly, "
                "{0} of the {1} numbers shown would differ.",
                "每一步都先舍入到 {2} 位小数再往下算；若不舍入，这里显示的 {1} 个数中有 {0} 个不同。"},
-              departed_, compared_, telling_.decimals));
+              departed_, compared_, counted(telling_.decimals, "decimal")));
     }
     if (trace_.assumed_ties() > 0) {
-      lines.push_back(
-          say({"{0} numbers could not be told from a tie even with {1} digits; they are rounded as ties.",
-               "有 {0} 个数用 {1} 位数字仍无法与恰好一半区分，按恰好一半舍入。"},
-              trace_.assumed_ties(), kDigitsOfAssumedTies));
+      lines.push_back(say({"{0} could not be told from a tie even with {1} digits, and rounded as one.",
+                           "有 {0} 个数用 {1} 位数字仍无法与恰好一半区分，按恰好一半舍入。"},
+                          counted(trace_.assumed_ties(), "number"), kDigitsOfAssumedTies));
     }
     if (telling_.detail == Detail::full && trace_.arithmetic() != Arithmetic::plain) {
       lines.push_back(
@@ -358,12 +358,12 @@ class Narrator {
     const Said by = most.units
                         ? say({", {0} in the last digit", "，末位相差 {0}"}, fmt::format("{:+}", *most.units))
                         : Said{"", ""};
-    paragraph(is_format ? say({"{0} of {1} numbers differ from the true ones; most: {2}{3}.",
+    paragraph(is_format ? say({"Different from the true ones: {0} of {1}; most: {2}{3}.",
                                "{1} 个数中有 {0} 个与真值不同；相差最多的是 {2}{3}。"},
-                              found.differing, found.compared, where, by)
-                        : say({"Carried exactly, {0} of {1} numbers would differ; most: {2}{3}.",
+                              found.differing, counted(found.compared, "number"), where, by)
+                        : say({"Carried exactly, {0} of {1} would differ; most: {2}{3}.",
                                "若不舍入地往下算，{1} 个数中有 {0} 个不同；相差最多的是 {2}{3}。"},
-                              found.differing, found.compared, where, by),
+                              found.differing, counted(found.compared, "number"), where, by),
               Tone::note);
   }
 
@@ -481,24 +481,23 @@ class Narrator {
     if (comparisons.empty()) return;
     add(Heading{0, in(say({"Compared with the printed numbers", "与文中印出的数字比较"})), ""});
     for (const Comparison& c : comparisons) {
+      const Said all = c.compared == 1 ? say({"the one number", "唯一的数一致"})
+                                       : say({"all {0} numbers", "{0} 个数全部一致"}, c.compared);
       switch (c.agreement) {
         case Agreement::exact:
-          paragraph(c.compared == 1
-                        ? say({"{0}: agrees, the one number", "{0}：唯一的数一致"}, c.step)
-                        : say({"{0}: agrees, all {1} numbers", "{0}：{1} 个数全部一致"}, c.step, c.compared),
-                    Tone::good);
+          paragraph(say({"{0}: agrees, {1}", "{0}：{1}"}, c.step, all), Tone::good);
           break;
         case Agreement::on_paper:
-          paragraph(say({"{0}: agrees, all {1} numbers, when every step is rounded to {2} decimals before "
-                         "the next (round = paper); carried exactly, {3} would differ",
-                         "{0}：若每一步都先舍入到 {2} 位小数再往下算（round = paper），{1} "
-                         "个数全部一致；若不舍入，则有 {3} 个不同"},
-                        c.step, c.compared, c.paper_decimals, c.differences.size()),
+          paragraph(say({"{0}: agrees, {1}, when every step is rounded to {2} before the next "
+                         "(round = paper); carried exactly, {3} would differ",
+                         "{0}：若每一步都先舍入到 {2} 位小数再往下算（round = paper），{1}；"
+                         "若不舍入，则有 {3} 个不同"},
+                        c.step, all, counted(c.paper_decimals, "decimal"), c.differences.size()),
                     Tone::good);
           break;
         case Agreement::differs:
-          paragraph(say({"{0}: differs in {1} of {2} numbers", "{0}：{2} 个数中有 {1} 个不同"}, c.step,
-                        c.differences.size(), c.compared),
+          paragraph(say({"{0}: differs in {1} of {2}", "{0}：{2} 个数中有 {1} 个不同"}, c.step,
+                        c.differences.size(), counted(c.compared, "number")),
                     Tone::note);
           for (const Difference& d : c.differences) {
             paragraph(say({"  {0}: printed {1}, calculated {2}; printed − true = {3}",

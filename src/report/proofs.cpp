@@ -20,6 +20,8 @@ std::vector<Block> proofs(const std::vector<Proved>& proofs, Language language) 
       line =
           say({"{0}: does not hold here; the largest difference is {1}", "{0}：在这里不成立；相差最大为 {1}"},
               claim, fmt::format("{:.2g}", found.largest));
+    } else if (found.exactly == found.compared && found.compared == 1) {
+      line = say({"{0}: the one number is exactly equal", "{0}：唯一的数严格相等"}, claim);
     } else if (found.exactly == found.compared) {
       line = say({"{0}: largest difference 0; all {1} numbers are exactly equal",
                   "{0}：最大差为 0；{1} 个数全部严格相等"},
