@@ -21,6 +21,8 @@ int run_explain(const ExplainOptions& options) {
   if (const auto cell = find_cell(worked->trace.plan(), options.cell, reason, hint)) {
     write_report(explain(worked->trace, *cell, worked->telling), options, *presentation, worked->input_files,
                diagnostics);
+    if (!reason.empty())
+      diagnostics.add({Severity::note, "", nullptr, std::nullopt, std::move(reason), std::move(hint)});
     warn_of_assumed_ties(worked->trace, diagnostics);
   } else {
     diagnostics.error("", reason, hint);

@@ -103,6 +103,60 @@ std::string listed(const std::vector<std::string>& labels, Index count) {
   return out;
 }
 
+// What to say of a label that several rows or columns have; empty when it names one.
+//   chosen  the one that is taken, the first
+Said shared_label(const std::vector<std::string>& labels, Index chosen, bool are_rows) {
+  const std::string& label = labels[static_cast<std::size_t>(chosen)];
+  std::string numbers;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] != label) continue;
+    numbers += (count++ > 0 ? ", " : "") + std::to_string(i + 1);
+  }
+  if (count < 2) return {};
+  return are_rows ? say({"'{0}' is the label of rows {1}; this is row {2}",
+                         "“{0}”是第 {1} 行共同的标签；这里取第 {2} 行"},
+                        label, numbers, chosen + 1)
+                  : say({"'{0}' is the label of columns {1}; this is column {2}",
+                         "“{0}”是第 {1} 列共同的标签；这里取第 {2} 列"},
+                        label, numbers, chosen + 1);
+}
+
+// The next row or column of the same label, or the same where there is none.
+Index next_of_label(const std::vector<std::string>& labels, Index chosen) {
+  if (labels.empty()) return chosen;
+  const auto at = labels.begin() + chosen;
+  const auto next = std::find(at + 1, labels.end(), *at);
+  return next == labels.end() ? chosen : next - labels.begin();
+}
+
+// Whether the text is a label, and not a number.
+bool is_label(const std::vector<std::string>& labels, const std::string& text) {
+  return std::find(labels.begin(), labels.end(), text) != labels.end();
+}
+
+// The cell of these names; says so where a name fits several.
+CellAt named_cell(const Node& node, const CellAt& at, const std::string& row, const std::string& col,
+                  Said& reason, Said& hint) {
+  if (is_label(node.rows, row)) reason = shared_label(node.rows, at.row, true);
+  if (is_label(node.cols, col)) {
+    const Said of_columns = shared_label(node.cols, at.col, false);
+    if (reason.empty() || of_columns.empty()) {
+      reason = reason.empty() ? of_columns : reason;
+    } else {
+      reason = say({"{0}; {1}", "{0}；{1}"}, reason, of_columns);
+    }
+  }
+  if (!reason.empty()) {
+    const std::string number_of_row = std::to_string(next_of_label(node.rows, at.row) + 1);
+    const std::string numbers =
+        col.empty() ? number_of_row
+                    : number_of_row + "," + std::to_string(next_of_label(node.cols, at.col) + 1);
+    hint = say({"another one is {0}[{1}]", "另一个是 {0}[{1}]"}, node.id, numbers);
+  }
+  return at;
+}
+
 }  // namespace
 
 Report explain(const Trace& trace, const CellAt& at, const Telling& telling) {
@@ -112,7 +166,9 @@ Report explain(const Trace& trace, const CellAt& at, const Telling& telling) {
 }
 
 std::optional<CellAt> find_cell(const Plan& plan, const std::string& text, Said& reason, Said& hint) {
-  const std::size_t open = text.find('[', 1);  // not that of the step [bias]
+  // Not that of the step [bias], or t3.[bias].
+  const std::size_t bracketed = text.find("][");
+  const std::size_t open = bracketed != std::string::npos ? bracketed + 1 : text.find('[', 1);
   const std::string id = trimmed(text.substr(0, open));
   const auto node_id = plan.find(id);
   if (!node_id) {
@@ -134,10 +190,13 @@ std::optional<CellAt> find_cell(const Plan& plan, const std::string& text, Said&
        comma = inside.find(',', comma + 1)) {
     const auto row = place(node.rows, node.shape.rows, trimmed(inside.substr(0, comma)));
     const auto col = place(node.cols, node.shown_cols(), trimmed(inside.substr(comma + 1)));
-    if (row && col) return CellAt{*node_id, *row, *col};
+    if (!row || !col) continue;
+    return named_cell(node, {*node_id, *row, *col}, trimmed(inside.substr(0, comma)),
+                      trimmed(inside.substr(comma + 1)), reason, hint);
   }
   if (node.shown_cols() == 1) {
-    if (const auto row = place(node.rows, node.shape.rows, trimmed(inside))) return CellAt{*node_id, *row, 0};
+    if (const auto row = place(node.rows, node.shape.rows, trimmed(inside)))
+      return named_cell(node, {*node_id, *row, 0}, trimmed(inside), "", reason, hint);
   }
   reason = say({"{0} has no cell [{1}]", "{0} 没有单元格 [{1}]"}, id, inside);
   hint = say({"rows: {0}; columns: {1}", "行：{0}；列：{1}"}, listed(node.rows, node.shape.rows),
