@@ -5,6 +5,7 @@
 #include <array>
 
 #include "cli/shared.h"
+#include "problem/answers.h"
 
 namespace qkv {
 namespace {
@@ -45,6 +46,14 @@ int run_worksheet(const WorksheetOptions& options) {
   if (steps_asked(truth.plan(), worked->telling).empty()) {
     diagnostics.error("", say({"there is no step to ask for: those named are given or symbolic",
                                "没有可以出的步骤：所选的步骤是题目给定的，或者是符号"}));
+    return finish(options, diagnostics);
+  }
+  if (const std::size_t steps = steps_asked(truth.plan(), worked->telling).size(); steps > kMostAnswers) {
+    diagnostics.error(
+        "",
+        say({"a sheet of {0} steps could not be read back: {1} at most", "{0} 步的答卷无法读回：最多 {1} 步"},
+            steps, kMostAnswers),
+        say({"name some of them with --steps", "请用 --steps 只选其中一些"}));
     return finish(options, diagnostics);
   }
   const Cells cells = options.is_key ? Cells::solved : Cells::blank;

@@ -12,7 +12,6 @@
 namespace qkv {
 namespace {
 
-constexpr std::size_t kMostEntries = 1000;      // settings and sections; a file of noise would list millions
 constexpr std::size_t kLongestName = 128;       // bytes before "="
 constexpr std::size_t kLongestValue = 1 << 20;  // bytes; room for a hundred thousand labels
 constexpr int kMostMisplaced = 20;
@@ -25,8 +24,8 @@ bool is_infinity_or_nan(std::string_view name) {
 
 class OutlineReader {
  public:
-  OutlineReader(const SourcePtr& source, Diagnostics& diagnostics)
-      : text_(source->text), diagnostics_(diagnostics) {
+  OutlineReader(const SourcePtr& source, Diagnostics& diagnostics, std::size_t most)
+      : text_(source->text), diagnostics_(diagnostics), most_(most) {
     outline_.source = source;
   }
 
@@ -47,10 +46,9 @@ class OutlineReader {
       } else {
         misplaced_setting(line);
       }
-      if (outline_.settings.size() + outline_.sections.size() > kMostEntries) {
-        diagnostics_.error(
-            outline_.source, line.content,
-            say({"more than {0} settings and sections", "设置和小节超过 {0} 个"}, kMostEntries));
+      if (outline_.settings.size() + outline_.sections.size() > most_) {
+        diagnostics_.error(outline_.source, line.content,
+                           say({"more than {0} settings and sections", "设置和小节超过 {0} 个"}, most_));
         break;
       }
     }
@@ -147,6 +145,7 @@ class OutlineReader {
 
   std::string_view text_;
   Diagnostics& diagnostics_;
+  std::size_t most_;
   Outline outline_;
   bool is_row_reported_ = false;
   int words_reported_ = 0;
@@ -157,8 +156,8 @@ class OutlineReader {
 
 }  // namespace
 
-Outline read_outline(const SourcePtr& source, Diagnostics& diagnostics) {
-  return OutlineReader(source, diagnostics).read();
+Outline read_outline(const SourcePtr& source, Diagnostics& diagnostics, std::size_t most) {
+  return OutlineReader(source, diagnostics, most).read();
 }
 
 }  // namespace qkv

@@ -4,6 +4,7 @@
 // the caller to say.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct Outline {
 
 // Faults of the outline (a row before the first section, a setting without "=") are added to
 // `diagnostics`; what could be understood is returned.
-Outline read_outline(const SourcePtr& source, Diagnostics& diagnostics);
+//   most  settings and sections, after which reading stops with an error: a file of noise would list millions
+Outline read_outline(const SourcePtr& source, Diagnostics& diagnostics, std::size_t most = 1000);
 
 }  // namespace qkv

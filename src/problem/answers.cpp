@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <set>
 #include <sstream>
+#include <string_view>
 
 #include "base/display_width.h"
 #include "input/matrix_text.h"
@@ -51,7 +53,7 @@ AnswerFile read_answers(const SourcePtr& source, Diagnostics& diagnostics) {
       file.answers.push_back(answer_of("", std::move(*text), source, {0, 0}));
     return file;
   }
-  const Outline outline = read_outline(source, diagnostics);
+  const Outline outline = read_outline(source, diagnostics, kMostAnswers);
   for (const Setting& setting : outline.settings) {
     if (std::find(kHarmlessKeys.begin(), kHarmlessKeys.end(), setting.key) != kHarmlessKeys.end()) continue;
     diagnostics.warning(
@@ -59,11 +61,10 @@ AnswerFile read_answers(const SourcePtr& source, Diagnostics& diagnostics) {
         say({"'{0}' has no effect on a sheet of answers", "“{0}”在答卷里不起作用"}, setting.key),
         say({"the problem file says how to calculate", "怎么算由题目文件决定"}));
   }
+  std::set<std::string_view> steps;
   for (const Section& section : outline.sections) {
     if (section.name.empty()) continue;
-    const auto same = std::find_if(file.answers.begin(), file.answers.end(),
-                                   [&](const Answer& a) { return a.step == section.name; });
-    if (same != file.answers.end()) {
+    if (!steps.insert(section.name).second) {
       diagnostics.error(source, section.header,
                         say({"[{0}] stands twice", "[{0}] 出现了两次"}, quotable(section.name)));
       continue;

@@ -22,6 +22,9 @@ struct AnswerFile {
   std::vector<Answer> answers;  // in the order of the file
 };
 
+// The steps that one sheet may hold; no trace of a size that can be filled in by hand comes near.
+inline constexpr std::size_t kMostAnswers = 100'000;
+
 // A file without any section is one matrix, an answer without a step.  Settings title, source and decimals
 // may stand on top; others are pointed out as without effect. Every fault that can be found is added to
 // `diagnostics`.
