@@ -68,6 +68,7 @@ std::vector<Subject> subjects() {
   const Input w_a{kWidth, kHidden};
   const Input u_a{kOtherWidth, kHidden};
   const Input v_a{1, kHidden};
+  const Input pairs{kQueries * kKeys, kHidden};
   const Input phi_q{kQueries, kWidth, Looks::positive};
   const Input s{kWidth, kOtherWidth};
   const Input z{1, kWidth, Looks::positive};
@@ -241,6 +242,13 @@ std::vector<Subject> subjects() {
       {&d_rotate_interleaved, {kQ, {kQueries, 1}}},
       {&d_new_rows, {kQ}, {"3", "4"}},
       {&d_sum_of_uses, {kQ, kQ, kQ}},
+      {&d_hidden, {kScores, v_a}},
+      {&d_hidden_vector, {kScores, pairs}},
+      {&d_tanh, {pairs, pairs}},
+      {&d_pair_queries, {pairs}, {"5"}},
+      {&d_pair_keys, {pairs}, {"5"}},
+      {&d_concat_part, {{kQueries, kHidden}, {kWidth + kOtherWidth, kHidden}}, {"4", "5"}},
+      {&d_concat_matrix, {kQ, {kQueries, kHidden}, kOtherK, {kKeys, kHidden}}},
   };
   for (const Op* op : {&latent, &query_latent, &restored_keys, &restored_values, &keys_from_cache,
                        &values_from_cache, &restored_queries, &key_position, &query_position}) {

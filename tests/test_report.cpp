@@ -205,8 +205,8 @@ Problem learning(Problem p, const char* target = nullptr) {
   return p;
 }
 
-Problem general_problem_with_values() {
-  Problem p = scored_problem(ScoreKind::general);
+Problem scored_problem_with_values(ScoreKind score, bool is_biased = false) {
+  Problem p = scored_problem(score, is_biased);
   p.given.insert_or_assign("V", filled_rows(3, 2));
   return p;
 }
@@ -282,7 +282,9 @@ std::vector<Problem> all_problems() {
           learning(heads_problem()),
           learning(cached_problem(Rope::Pairs::half)),
           learning(cached_problem(Rope::Pairs::interleaved)),
-          learning(general_problem_with_values()),
+          learning(scored_problem_with_values(ScoreKind::general)),
+          learning(scored_problem_with_values(ScoreKind::additive, true)),
+          learning(scored_problem_with_values(ScoreKind::concat)),
           heads_problem(),
           biased_heads_problem(false),
           biased_heads_problem(true),

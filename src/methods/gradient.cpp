@@ -4,7 +4,8 @@
 // for that belongs to the formula of the step, and stands in a table below.  What is used in several
 // places receives several, and they add up: d.X = d.X.Q + d.X.K + d.X.V.
 //
-// The softmax is one step here, from the weights straight to what they are the softmax of.
+// The softmax is one step here, from the weights straight to what they are the softmax of.  A score that is
+// a small network is several: it goes back through the hidden layer that stands beside it.
 
 #include "methods/gradient.h"
 
@@ -24,16 +25,38 @@ namespace {
 // A wider Jacobian fills the page and shows nothing new.
 constexpr Index kWidestJacobian = 16;
 
+// What a step is made of, as the backward pass sees it.
+struct Made {
+  const Op& op;
+  std::vector<NodeId> inputs;
+};
+
+bool is_network(const Op& op) {
+  constexpr std::array<std::string_view, 3> kNetworks{"additive_scores", "additive_scores_biased",
+                                                      "concat_scores"};
+  return std::find(kNetworks.begin(), kNetworks.end(), op.name) != kNetworks.end();
+}
+
+Made made_of(const Plan& plan, NodeId step) {
+  const Node& node = plan[step];
+  if (node.brief) return {*node.brief->op, node.brief->inputs};
+  if (is_network(*node.op)) {
+    const NodeId v_a = node.inputs[node.op == &ops::concat_scores ? 3 : 4];
+    return {*node.op, {*plan.find(node.prefix + "scores.hidden"), v_a}};
+  }
+  return {*node.op, node.inputs};
+}
+
 // A step as the backward pass sees it, and the gradient that has arrived at its result.
 struct Flow {
   const Plan& plan;
   NodeId step;
+  Made made;
   NodeId gradient;
 
   const Node& node() const { return plan[step]; }
-  const Brief* brief() const { return node().brief ? &*node().brief : nullptr; }
-  const Op& op() const { return brief() ? *brief()->op : *node().op; }
-  const std::vector<NodeId>& inputs() const { return brief() ? brief()->inputs : node().inputs; }
+  const Op& op() const { return made.op; }
+  const std::vector<NodeId>& inputs() const { return made.inputs; }
   const Params& params() const { return node().params; }
   // Cells that the mask has closed stay closed on the way back.
   Params with_mask(Params params = {}) const {
@@ -127,6 +150,25 @@ std::optional<Share> general_scores(const Flow& f, std::size_t input) {
   }
 }
 
+// scores = v_a·hidden
+std::optional<Share> network_scores(const Flow& f, std::size_t input) {
+  if (input == 0) return Share{&ops::d_hidden, {f.gradient, f.inputs()[1]}};
+  return Share{&ops::d_hidden_vector, {f.gradient, f.inputs()[0]}};
+}
+
+// hidden = tanh(queries + keys + b_a), a row a pair; what has arrived has passed tanh already.
+std::optional<Share> hidden_layer(const Flow& f, std::size_t input) {
+  const Params keys{.numbers = {whole_number(f.plan[f.inputs()[1]].shape.rows)}};
+  switch (input) {
+    case 0:
+      return Share{&ops::d_pair_queries, {f.gradient}, keys};
+    case 1:
+      return Share{&ops::d_pair_keys, {f.gradient}, keys};
+    default:
+      return Share{&ops::d_bias, {f.gradient}};
+  }
+}
+
 template <const Op& op>
 std::optional<Share> rotation(const Flow& f, std::size_t) {
   return Share{&op, {f.gradient, f.inputs()[1]}};
@@ -178,6 +220,11 @@ constexpr std::array kRules{
     NamedRule{"scale_by_factor", scale_by_factor},
     NamedRule{"dot_rows", dot_rows},
     NamedRule{"general_scores", general_scores},
+    NamedRule{"additive_scores", network_scores},
+    NamedRule{"additive_scores_biased", network_scores},
+    NamedRule{"concat_scores", network_scores},
+    NamedRule{"hidden_layer", hidden_layer},
+    NamedRule{"hidden_layer_biased", hidden_layer},
     NamedRule{"rotate_half", rotation<ops::d_rotate_half>},
     NamedRule{"rotate_interleaved", rotation<ops::d_rotate_interleaved>},
     NamedRule{"concat", concat},
@@ -215,16 +262,12 @@ class Backward {
 
   // ---- who uses what ----
 
-  static const std::vector<NodeId>& inputs_of(const Node& node) {
-    return node.brief ? node.brief->inputs : node.inputs;
-  }
-
   void find_uses(NodeId result) {
     std::vector<bool> is_part(result + 1, false);
     is_part[result] = true;
     for (NodeId by = result + 1; by-- > 0;) {
       if (!is_part[by]) continue;
-      for (const NodeId input : inputs_of(plan()[by])) {
+      for (const NodeId input : made_of(plan(), by).inputs) {
         if (is_constant(*plan()[input].op)) continue;
         is_part[input] = true;
         ++uses_[input];
@@ -313,21 +356,56 @@ class Backward {
   }
 
   void hand_on(NodeId step) {
-    const Flow flow{plan(), step, gradient_of_.at(step)};
-    if (is_cut(flow.op())) {
-      shares_of_[flow.inputs()[0]];  // the parts are joined when all have come
+    const Made made = made_of(plan(), step);
+    if (is_cut(made.op)) {
+      shares_of_[made.inputs[0]];  // the parts are joined when all have come
       return;
     }
-    const auto rule = std::find_if(kRules.begin(), kRules.end(),
-                                   [&](const NamedRule& r) { return r.op == flow.op().name; });
-    const std::vector<NodeId> inputs = flow.inputs();
-    assert(inputs.empty() || rule != kRules.end());
-    for (std::size_t k = 0; k < inputs.size(); ++k) {
-      if (is_constant(*plan()[inputs[k]].op)) continue;
-      if (std::optional<Share> share = rule->rule({plan(), step, gradient_of_.at(step)}, k))
-        hand_to(inputs[k], step, std::move(*share));
+    if (&made.op == &ops::hidden_layer_concat) return through_pairs(step, made.inputs);
+    const NodeId gradient = is_hidden_layer(made.op) ? through_tanh(step) : gradient_of_.at(step);
+    const auto rule =
+        std::find_if(kRules.begin(), kRules.end(), [&](const NamedRule& r) { return r.op == made.op.name; });
+    assert(made.inputs.empty() || rule != kRules.end());
+    for (std::size_t k = 0; k < made.inputs.size(); ++k) {
+      if (is_constant(*plan()[made.inputs[k]].op)) continue;
+      if (std::optional<Share> share = rule->rule({plan(), step, made, gradient}, k))
+        hand_to(made.inputs[k], step, std::move(*share));
     }
     if (is_softmax(step)) jacobian(step);
+  }
+
+  // ---- scores that are small networks ----
+
+  static bool is_hidden_layer(const Op& op) {
+    return &op == &ops::hidden_layer || &op == &ops::hidden_layer_biased || &op == &ops::hidden_layer_concat;
+  }
+
+  // What arrives inside the tanh of a hidden layer.
+  NodeId through_tanh(NodeId hidden) {
+    const Node& node = plan()[hidden];
+    return add(node.prefix, "scores.inside", {&ops::d_tanh, {gradient_of_.at(hidden), hidden}},
+               traits_of(node));
+  }
+
+  // hidden = tanh([q; k]·W_a) for every pair of a query and a key.
+  void through_pairs(NodeId hidden, const std::vector<NodeId>& inputs) {
+    const NodeId q = inputs[0];
+    const NodeId k = inputs[1];
+    const NodeId w_a = inputs[2];
+    const std::string prefix = plan()[hidden].prefix;
+    const Params keys{.numbers = {whole_number(plan()[k].shape.rows)}};
+    const NodeId inside = through_tanh(hidden);
+    const NodeId of_queries =
+        add(prefix, "scores.queries", {&ops::d_pair_queries, {inside}, keys}, {.rows = plan()[q].rows});
+    const NodeId of_keys =
+        add(prefix, "scores.keys", {&ops::d_pair_keys, {inside}, keys}, {.rows = plan()[k].rows});
+    const Index d_q = plan()[q].shape.cols;
+    const auto rows = [](Index first, Index last) {
+      return Params{.numbers = {whole_number(first), whole_number(last)}};
+    };
+    hand_to(q, hidden, {&ops::d_concat_part, {of_queries, w_a}, rows(1, d_q)});
+    hand_to(k, hidden, {&ops::d_concat_part, {of_keys, w_a}, rows(d_q + 1, plan()[w_a].shape.rows)});
+    hand_to(w_a, hidden, {&ops::d_concat_matrix, {q, of_queries, k, of_keys}});
   }
 
   void hand_to(NodeId input, NodeId from, Share share) {

@@ -1,6 +1,8 @@
 // The steps of attention backwards: each row says what the gradient of a step's result makes of
-// its inputs.  Which row follows on which step, methods/gradient.cpp knows.
+// its inputs.  Which row follows on which step, methods/gradient.cpp knows.  Those of scores that are
+// small networks stand in ops/gradients_networks.cpp.
 
+#include "ops/gradient_helpers.h"
 #include "ops/gradient_kernels.h"
 #include "ops/position_kernels.h"
 #include "ops/row_helpers.h"
@@ -9,100 +11,12 @@
 namespace qkv::ops {
 namespace {
 
-// ---- Products ------------------------------------------------------------------------------
-
-constexpr auto product = []<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) {
-  return kernels::project<T>(in[0], in[1]);
-};
-constexpr auto product_with_transpose = []<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) {
-  return kernels::dot_rows<T>(in[0], in[1]);
-};
-constexpr auto transpose_times = []<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
-  return kernels::transposed_product<T>(in[0], in[1], p);
-};
-
-Shape product_shape(std::span<const Shape> in, const Params&) { return {in[0].rows, in[1].cols}; }
-Shape dot_shape(std::span<const Shape> in, const Params&) { return {in[0].rows, in[1].rows}; }
-Shape transposed_shape(std::span<const Shape> in, const Params&) { return {in[0].cols, in[1].cols}; }
-
-Expression product_cell(const CellQuestion& q) {
-  return sum_of_products(
-      q.inputs[0].cols, [&](Index k) { return Term(0, q.row, k); },
-      [&](Index k) { return Term(1, k, q.col); });
-}
-
-Expression dot_cell(const CellQuestion& q) {
-  return sum_of_products(
-      q.inputs[0].cols, [&](Index k) { return Term(0, q.row, k); },
-      [&](Index k) { return Term(1, q.col, k); });
-}
-
-// Rows in which the key of this row was forbidden are left out.
-Expression transposed_cell(const CellQuestion& q) {
-  Expression e;
-  for (Index r = 0; r < q.inputs[0].rows; ++r) {
-    if (!is_allowed(q.params, r, q.row)) continue;
-    if (!e.empty()) e.push_back(" + ");
-    append(e, {Term(0, r, q.row), "·", Term(1, r, q.col)});
-  }
-  if (e.empty()) e.push_back("0");
-  return e;
-}
-
-Index height_of_first(std::span<const Shape> in) { return in[0].rows; }
-
-constexpr Op product_op(const char* name, Text title, Text why) {
-  return {
-      .name = name,
-      .title = title,
-      .why = why,
-      .formula = "#1 #2",
-      .kernel = kernel<product>(),
-      .shape = product_shape,
-      .cell = product_cell,
-      .reads = {Reads::row, Reads::column},
-      .terms = width_of_first,
-  };
-}
-
-constexpr Op product_with_transpose_op(const char* name, Text title, Text why) {
-  return {
-      .name = name,
-      .title = title,
-      .why = why,
-      .formula = "#1 #2^T",
-      .kernel = kernel<product_with_transpose>(),
-      .shape = dot_shape,
-      .cell = dot_cell,
-      .reads = {Reads::row, Reads::row_of_column},
-      .terms = width_of_first,
-  };
-}
-
-constexpr Op transpose_times_op(const char* name, Text title, Text why) {
-  return {
-      .name = name,
-      .title = title,
-      .why = why,
-      .formula = "#1^T #2",
-      .kernel = kernel<transpose_times>(),
-      .shape = transposed_shape,
-      .cell = transposed_cell,
-      .reads = {Reads::all, Reads::column},
-      .terms = height_of_first,
-  };
-}
-
 // ---- Cells and columns ---------------------------------------------------------------------
 
 std::string number_text(const CellQuestion& q) {
   const std::string& text = q.params.numbers[0].text;
   return text.find_first_of("*/") == std::string::npos ? text : "(" + text + ")";
 }
-
-// numbers: the first and the last one, counted from 1.
-Index first_of(const Params& p) { return static_cast<Index>(p.numbers[0].value) - 1; }
-Index count_of(const Params& p) { return static_cast<Index>(p.numbers[1].value) - first_of(p); }
 
 template <bool is_interleaved>
 constexpr Op rotation_back(const char* name) {

@@ -44,6 +44,8 @@ std::span<const Op* const> all() {
       &d_scale_by_root, &d_scale_by_factor, &d_queries, &d_keys, &d_general_queries, &d_general_keys,
       &d_general_matrix, &d_projected, &d_linear, &d_parameter, &d_bias, &d_heads, &d_head_part, &d_dropped,
       &d_rotate_half, &d_rotate_interleaved, &d_new_rows, &d_sum_of_uses,
+      // gradients_networks.cpp
+      &d_hidden, &d_hidden_vector, &d_tanh, &d_pair_queries, &d_pair_keys, &d_concat_part, &d_concat_matrix,
       // linear.cpp
       &phi_elu_q, &phi_elu_k, &phi_exp_q, &phi_exp_k, &phi_relu_q, &phi_relu_k, &phi_identity_q, &phi_identity_k,
       &kernel_scores, &kernel_sum, &kernel_sum_eps, &kernel_weights, &other_order,

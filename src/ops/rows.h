@@ -96,6 +96,12 @@ extern const Op d_rotate_half, d_rotate_interleaved;
 extern const Op d_new_rows;  // numbers: first and last row, counted from 1
 extern const Op d_sum_of_uses;
 
+// Through scores that are small networks (ops/gradients_networks.cpp).
+extern const Op d_hidden, d_hidden_vector, d_tanh;
+extern const Op d_pair_queries, d_pair_keys;  // numbers: how many keys there are
+extern const Op d_concat_part;                // numbers: first and last row of W_a, counted from 1
+extern const Op d_concat_matrix;              // Q and what came back to it, K and what came back to it
+
 // Linear attention (ops/linear.cpp).  With eps: numbers end with it.
 extern const Op phi_elu_q, phi_elu_k, phi_exp_q, phi_exp_k;
 extern const Op phi_relu_q, phi_relu_k, phi_identity_q, phi_identity_k;

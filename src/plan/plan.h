@@ -31,7 +31,7 @@ struct Brief {
 enum class Role {
   step,   // a line of the formula, with a public id
   given,  // a parameter: W_Q, b_Q, v_a …
-  aside,  // shown beside a step for comparison; nothing is computed from it
+  aside,  // shown beside a step; no later line of the formula is computed from it
 };
 
 struct Node {

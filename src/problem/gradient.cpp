@@ -61,11 +61,6 @@ class GradientSettler {
              say({"read = soft lets the gradient flow back into every weight",
                   "read = soft 让梯度流回每一个权重"}));
     }
-    if (settings_.score == ScoreKind::additive || settings_.score == ScoreKind::concat) {
-      refuse("score", say({"the gradient of score = {0} is not available yet; dot and general have theirs",
-                           "尚不支持 score = {0} 的梯度；dot 和 general 可以"},
-                          settings_.find("score")->text));
-    }
     const auto one_pass = [&](const char* key, bool is_usual) {
       if (is_usual) return;
       refuse(key, say({"the backward pass goes through one layer of softmax attention, computed at once; "
