@@ -8,9 +8,11 @@
 //   power    = "e^(" sum ")" | "tanh(" sum ")" | "cos(" sum ")" | "sin(" sum ")" | "sqrt(" sum ")"
 //            | "ln(" sum ")" | "√" atom | atom [ "²" ]
 //   atom     = "(" sum ")" [ "^(" sum ")" ] | "|" sum "|" | ("max(" | "min(") sum { "," sum } ")"
-//            | "argmax(" sum "→" sum { "," sum "→" sum } ")" | "∞" | "nan" | decimal [ "%" ]
+//            | "argmax(" sum "→" sum { "," sum "→" sum } ")" | "[" sum ">" sum "]" | "∞" | "nan"
+//            | decimal [ "%" ]
 //
 // "−" is read as "-".  argmax gives what the arrow points at, behind the largest; the first of equals.
+// [a > b] is 1 where that holds, else 0.
 #pragma once
 
 #include <cmath>
@@ -126,9 +128,19 @@ class ExpressionReader {
       return least;
     }
     if (take("argmax(")) return argmax();
+    if (take("[")) return truth();
     if (take("∞")) return std::numeric_limits<long double>::infinity();
     if (take("nan")) return std::numeric_limits<long double>::quiet_NaN();
     return decimal();
+  }
+
+  // 1 where it holds, else 0.
+  long double truth() {
+    const long double left = sum();
+    need(">");
+    const long double right = sum();
+    need("]");
+    return left > right ? 1 : 0;
   }
 
   long double argmax() {

@@ -5,7 +5,8 @@
 // places receives several, and they add up: d.X = d.X.Q + d.X.K + d.X.V.
 //
 // The softmax is one step here, from the weights straight to what they are the softmax of.  A score that is
-// a small network is several: it goes back through the hidden layer that stands beside it.
+// a small network is several: it goes back through the hidden layer that stands beside it.  What linear
+// attention has read from its state goes back through the table of weights, which gives the same.
 
 #include "methods/gradient.h"
 
@@ -43,6 +44,10 @@ Made made_of(const Plan& plan, NodeId step) {
   if (is_network(*node.op)) {
     const NodeId v_a = node.inputs[node.op == &ops::concat_scores ? 3 : 4];
     return {*node.op, {*plan.find(node.prefix + "scores.hidden"), v_a}};
+  }
+  if (node.name() == "output") {
+    if (const auto same = plan.find(node.prefix + "quadratic.output"))
+      return {*plan[*same].op, plan[*same].inputs};
   }
   return {*node.op, node.inputs};
 }
@@ -107,6 +112,44 @@ std::optional<Share> linear(const Flow& f, std::size_t input) {
 std::optional<Share> read(const Flow& f, std::size_t input) {
   if (input == 0) return Share{&ops::d_weights, {f.gradient, f.inputs()[1]}};
   return Share{&ops::d_values, {f.inputs()[0], f.gradient}, {.allowed = f.params().allowed}};
+}
+
+// output = weights·V, where it was read from the state of linear attention
+std::optional<Share> table_read(const Flow& f, std::size_t input) {
+  if (input == 0) return Share{&ops::d_table_weights, {f.gradient, f.inputs()[1]}};
+  return Share{&ops::d_values, {f.inputs()[0], f.gradient}};
+}
+
+// weights = kernel / denominator
+std::optional<Share> kernel_weights(const Flow& f, std::size_t input) {
+  const NodeId denominator = f.inputs()[1];
+  const Params visible{.allowed = f.params().allowed};
+  if (input == 0) return Share{&ops::d_divided, {f.gradient, denominator}, visible};
+  return Share{&ops::d_denominator, {f.gradient, f.step, denominator}, visible};
+}
+
+// denominator = Σ_j kernel
+std::optional<Share> kernel_sum(const Flow& f, std::size_t) {
+  const Node& kernel = f.plan[f.inputs()[0]];
+  return Share{&ops::d_summed,
+               {f.gradient},
+               {.numbers = {whole_number(kernel.shape.cols)}, .allowed = kernel.params.allowed}};
+}
+
+// kernel = φ(Q)·φ(K)ᵀ
+std::optional<Share> kernel_scores(const Flow& f, std::size_t input) {
+  if (input == 0) return Share{&ops::d_query_features, {f.gradient, f.inputs()[1]}};
+  return Share{&ops::d_key_features, {f.gradient, f.inputs()[0]}};
+}
+
+// φ, whose slope is known from φ(x) itself, …
+template <const Op& op>
+std::optional<Share> feature_map(const Flow& f, std::size_t) {
+  return Share{&op, {f.gradient, f.step}};
+}
+// … or from x.
+std::optional<Share> positive_part(const Flow& f, std::size_t) {
+  return Share{&ops::d_phi_relu, {f.gradient, f.inputs()[0]}};
 }
 
 std::optional<Share> softmax(const Flow& f, std::size_t) {
@@ -212,6 +255,15 @@ constexpr std::array kRules{
     NamedRule{"linear", linear},
     NamedRule{"linear_biased", linear},
     NamedRule{"weighted_sum", read},
+    NamedRule{"other_order", table_read},
+    NamedRule{"kernel_weights", kernel_weights},
+    NamedRule{"kernel_sum", kernel_sum},
+    NamedRule{"kernel_sum_eps", kernel_sum},
+    NamedRule{"kernel_scores", kernel_scores},
+    NamedRule{"phi_elu", feature_map<ops::d_phi_elu>},
+    NamedRule{"phi_exp", feature_map<ops::d_phi_exp>},
+    NamedRule{"phi_relu", positive_part},
+    NamedRule{"phi_identity", unchanged},
     NamedRule{"softmax", softmax},
     NamedRule{"softmax_sink", softmax},
     NamedRule{"temper", temper},

@@ -48,6 +48,35 @@ MatrixOf<T> relu(const MatrixOf<T>& x) {
   return map_cells<T>(x, [](const T& a) { return T(larger(a, T(0))); });
 }
 
+// Of elu(x) + 1, from φ(x) = elu(x) + 1 itself: 1 above 0, where φ(x) > 1; e^x = φ(x) below.
+template <class T>
+T elu_plus_1_slope(const T& phi) {
+  return T(-larger(T(-phi), T(-1)));
+}
+
+// Of max(x, 0): 1 above 0, else 0; either, while an interval does not tell.
+template <class T>
+T relu_slope(const T& x) {
+  const T zero(0);
+  const T one(1);
+  if (certainly_exceeds(x, zero)) return one;
+  if (certainly_exceeds(zero, x) || certainly_equals(x, zero) || settles_ties<T>()) return zero;
+  return hull(zero, one);
+}
+
+// What arrives times slope(x), number by number; x, or φ(x) itself where that tells the slope.
+template <class T, class Slope>
+MatrixOf<T> times_slope(const MatrixOf<T>& arrived, const MatrixOf<T>& x, Slope slope) {
+  MatrixOf<T> result(arrived.rows(), arrived.cols());
+  for (Index i = 0; i < result.rows(); ++i) {
+    for (Index j = 0; j < result.cols(); ++j) {
+      const T steep = slope(x(i, j));
+      result(i, j) = arrived(i, j) * steep;
+    }
+  }
+  return result;
+}
+
 // φ(q)·φ(k) of every query and key: [n, f], [m, f] → [n, m].  0 where the key is forbidden.
 template <class T>
 MatrixOf<T> kernel_scores(const MatrixOf<T>& phi_q, const MatrixOf<T>& phi_k, const Params& params) {

@@ -102,6 +102,15 @@ extern const Op d_pair_queries, d_pair_keys;  // numbers: how many keys there ar
 extern const Op d_concat_part;                // numbers: first and last row of W_a, counted from 1
 extern const Op d_concat_matrix;              // Q and what came back to it, K and what came back to it
 
+// Through linear attention (ops/gradients_linear.cpp).
+extern const Op d_table_weights;
+extern const Op d_divided;      // d.weights, denominator
+extern const Op d_denominator;  // d.weights, weights, denominator
+extern const Op d_summed;       // numbers: how many are summed up
+extern const Op d_query_features, d_key_features;
+extern const Op d_phi_elu, d_phi_exp;  // what arrives, and φ(x)
+extern const Op d_phi_relu;            // what arrives, and x
+
 // Linear attention (ops/linear.cpp).  With eps: numbers end with it.
 extern const Op phi_elu_q, phi_elu_k, phi_exp_q, phi_exp_k;
 extern const Op phi_relu_q, phi_relu_k, phi_identity_q, phi_identity_k;

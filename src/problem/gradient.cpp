@@ -63,16 +63,15 @@ class GradientSettler {
     }
     const auto one_pass = [&](const char* key, bool is_usual) {
       if (is_usual) return;
-      refuse(key, say({"the backward pass goes through one layer of softmax attention, computed at once; "
+      refuse(key, say({"the backward pass goes through one layer of attention, computed at once; "
                        "'{0}' does not go with it",
-                       "反向传播只支持一次算完的一层 softmax 注意力，不能与“{0}”同用"},
+                       "反向传播只支持一次算完的一层注意力，不能与“{0}”同用"},
                       key));
     };
     if (const DraftMatrix* latent = draft_.find("W_DKV")) {
       error(latent->place(),
             say({"latent attention has no backward pass here", "这里不支持潜注意力的反向传播"}));
     }
-    one_pass("method", settings_.method == MethodKind::softmax);
     one_pass("decode", !settings_.is_decoded);
     one_pass("tile", !settings_.tile);
     one_pass("layers", settings_.layers == 1);

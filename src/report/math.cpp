@@ -14,16 +14,17 @@ struct Spelling {
   const char* text;
   const char* index = "";
 };
-constexpr std::array<Spelling, 8> kFunctions{{{"\\max_j", "max", "j"},
+constexpr std::array<Spelling, 9> kFunctions{{{"\\max_j", "max", "j"},
                                               {"\\argmax_j", "argmax", "j"},
                                               {"\\sum_j", "Σ", "j"},
                                               {"\\sum_i", "Σ", "i"},
                                               {"\\max", "max"},
+                                              {"\\min", "min"},
                                               {"\\tanh", "tanh"},
                                               {"\\ln", "ln"},
                                               {"\\exp", "exp"}}};
-constexpr std::array<Spelling, 4> kOperators{
-    {{" + ", " + "}, {" - ", " − "}, {" \\cdot ", " · "}, {" \\circ ", " ∘ "}}};
+constexpr std::array<Spelling, 5> kOperators{
+    {{" + ", " + "}, {" - ", " − "}, {" > ", " > "}, {" \\cdot ", " · "}, {" \\circ ", " ∘ "}}};
 
 class MathReader {
  public:

@@ -14,9 +14,9 @@ struct Math {
     input,     // an input of the step; `text` is its id
     number,    // a parameter, as it was written: "1/3"; or digits of the formula itself
     word,      // d_k, softmax, rows
-    sign,      // one of + − · ∘ ( ) [ ] | , ; : / .. and a bare space
+    sign,      // one of + − · ∘ > ( ) [ ] | , ; : / .. and a bare space
     times,     // two operands side by side: nothing on paper, a dot on a terminal
-    function,  // tanh ln max argmax Σ, perhaps with an index: max_j
+    function,  // tanh ln max min argmax Σ, perhaps with an index: max_j
     fraction,  // two parts
     root,      // one part
     power,     // a base and an exponent
