@@ -285,6 +285,8 @@ std::vector<Problem> all_problems() {
           learning(scored_problem_with_values(ScoreKind::general)),
           learning(scored_problem_with_values(ScoreKind::additive, true)),
           learning(scored_problem_with_values(ScoreKind::concat)),
+          learning(latent_problem(Layout::columns)),
+          learning(latent_problem(Layout::linear)),
           learning(linear_attention_problem(Phi::elu_plus_1, false, "0")),
           learning(linear_attention_problem(Phi::exp, false, "1/4")),
           learning(linear_attention_problem(Phi::relu, true, "1/4")),

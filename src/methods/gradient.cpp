@@ -15,6 +15,7 @@
 #include <cassert>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -214,7 +215,16 @@ std::optional<Share> hidden_layer(const Flow& f, std::size_t input) {
 
 template <const Op& op>
 std::optional<Share> rotation(const Flow& f, std::size_t) {
-  return Share{&op, {f.gradient, f.inputs()[1]}};
+  return Share{&op, {f.gradient, f.inputs()[1]}, {.numbers = f.params().numbers}};
+}
+
+// Columns of one input and behind them columns of the other: the content and the position part of a head.
+std::optional<Share> join_parts(const Flow& f, std::size_t input) {
+  const std::vector<Number>& columns = f.params().numbers;
+  const auto width = static_cast<Index>(columns[1].value - columns[0].value) + 1;
+  const Index first = input == 0 ? 1 : width + 1;
+  const Index last = input == 0 ? width : f.node().shape.cols;
+  return Share{&ops::d_joined_part, {f.gradient}, {.numbers = {whole_number(first), whole_number(last)}}};
 }
 
 // [h1.output, h2.output, …]
@@ -279,13 +289,21 @@ constexpr std::array kRules{
     NamedRule{"hidden_layer_biased", hidden_layer},
     NamedRule{"rotate_half", rotation<ops::d_rotate_half>},
     NamedRule{"rotate_interleaved", rotation<ops::d_rotate_interleaved>},
+    NamedRule{"head", unchanged},
+    NamedRule{"join_parts", join_parts},
     NamedRule{"concat", concat},
     NamedRule{"drop_head", drop_head},
     NamedRule{"append", append},
 };
 
-// One head's columns, cut out of what all heads share.
-bool is_cut(const Op& op) { return op.name == std::string_view("head"); }
+// Whether a step takes of this input only some columns: one head's, cut out of those of all heads.
+bool cuts_out(const Plan& plan, NodeId step, const Made& made, std::size_t input) {
+  const std::string_view name = made.op.name;
+  if (name != "head" && name != "join_parts") return false;
+  const std::vector<Number>& columns = plan[step].params.numbers;
+  const double taken = columns[2 * input + 1].value - columns[2 * input].value + 1;
+  return taken < static_cast<double>(plan[made.inputs[input]].shape.cols);
+}
 
 // Fixed by where a token stands, not learned.
 bool is_constant(const Op& op) {
@@ -319,19 +337,16 @@ class Backward {
     is_part[result] = true;
     for (NodeId by = result + 1; by-- > 0;) {
       if (!is_part[by]) continue;
-      for (const NodeId input : made_of(plan(), by).inputs) {
+      const Made made = made_of(plan(), by);
+      for (std::size_t k = 0; k < made.inputs.size(); ++k) {
+        const NodeId input = made.inputs[k];
         if (is_constant(*plan()[input].op)) continue;
         is_part[input] = true;
-        ++uses_[input];
+        // All parts that are cut out of one matrix come back as one.
+        const bool is_further_cut = cuts_out(plan(), by, made, k) && !is_cut_up_.insert(input).second;
+        if (!is_further_cut) ++uses_[input];
       }
     }
-    // All parts that are cut out of one matrix come back as one.
-    for (NodeId by = 0; by <= result; ++by) {
-      if (!is_part[by] || !is_cut(*plan()[by].op)) continue;
-      const NodeId matrix = plan()[by].inputs[0];
-      if (uses_.contains(matrix)) cuts_of_[matrix].push_back(by);
-    }
-    for (const auto& [matrix, cuts] : cuts_of_) uses_[matrix] -= cuts.size() - 1;
   }
 
   // ---- where it starts ----
@@ -391,9 +406,8 @@ class Backward {
     const std::string name(node.name());
     const NodeTraits traits = traits_of(node);
     std::vector<NodeId> shares = std::move(shares_of_[step]);
-    if (const auto cuts = cuts_of_.find(step); cuts != cuts_of_.end()) {
-      std::vector<NodeId> parts;
-      for (const NodeId cut : cuts->second) parts.push_back(gradient_of_.at(cut));
+    if (const auto found = parts_of_.find(step); found != parts_of_.end()) {
+      std::vector<NodeId> parts(found->second.rbegin(), found->second.rend());
       const bool is_only_use = uses_.at(step) == 1;
       shares.push_back(
           add(prefix, is_only_use ? name : name + ".heads", {&ops::d_heads, std::move(parts)}, traits));
@@ -409,10 +423,6 @@ class Backward {
 
   void hand_on(NodeId step) {
     const Made made = made_of(plan(), step);
-    if (is_cut(made.op)) {
-      shares_of_[made.inputs[0]];  // the parts are joined when all have come
-      return;
-    }
     if (&made.op == &ops::hidden_layer_concat) return through_pairs(step, made.inputs);
     const NodeId gradient = is_hidden_layer(made.op) ? through_tanh(step) : gradient_of_.at(step);
     const auto rule =
@@ -420,10 +430,25 @@ class Backward {
     assert(made.inputs.empty() || rule != kRules.end());
     for (std::size_t k = 0; k < made.inputs.size(); ++k) {
       if (is_constant(*plan()[made.inputs[k]].op)) continue;
+      if (cuts_out(plan(), step, made, k)) {
+        keep_part(step, made, k);
+        continue;
+      }
       if (std::optional<Share> share = rule->rule({plan(), step, made, gradient}, k))
         hand_to(made.inputs[k], step, std::move(*share));
     }
     if (is_softmax(step)) jacobian(step);
+  }
+
+  // Parts are joined when all have come.
+  void keep_part(NodeId step, const Made& made, std::size_t k) {
+    const NodeId matrix = made.inputs[k];
+    const NodeId gradient = gradient_of_.at(step);
+    shares_of_[matrix];
+    if (made.inputs.size() == 1) return parts_of_[matrix].push_back(gradient);
+    const Node& node = plan()[matrix];
+    parts_of_[matrix].push_back(add(plan()[step].prefix, std::string(node.name()),
+                                    *join_parts({plan(), step, made, gradient}, k), traits_of(node)));
   }
 
   // ---- scores that are small networks ----
@@ -495,7 +520,8 @@ class Backward {
   const Problem& problem_;
   Builder& builder_;
   std::map<NodeId, std::size_t> uses_;               // how many, of what the result is made of
-  std::map<NodeId, std::vector<NodeId>> cuts_of_;    // the heads' parts, by what they are cut out of
+  std::set<NodeId> is_cut_up_;                       // matrices that heads take their parts from
+  std::map<NodeId, std::vector<NodeId>> parts_of_;   // gradients of these parts, the last one first
   std::map<NodeId, std::vector<NodeId>> shares_of_;  // gradients that have come back so far
   std::map<NodeId, NodeId> gradient_of_;
 };

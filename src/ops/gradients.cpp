@@ -18,6 +18,11 @@ std::string number_text(const CellQuestion& q) {
   return text.find_first_of("*/") == std::string::npos ? text : "(" + text + ")";
 }
 
+// Of parts side by side that turn alike, the width of one: the number, where there is one.
+Index part_width(const Params& p, Index cols) {
+  return p.numbers.empty() ? cols : static_cast<Index>(p.numbers[0].value);
+}
+
 template <bool is_interleaved>
 constexpr Op rotation_back(const char* name) {
   return {
@@ -27,16 +32,20 @@ constexpr Op rotation_back(const char* name) {
           {"A rotation passes its gradient on through its transpose, which is the same rotation backwards.",
            "旋转的转置就是反方向旋转：梯度按同样的角度转回去。"},
       .formula = "rotate(#1; -#2)",
-      .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) {
+      .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
         const MatrixOf<T> backwards = -in[1].get();
-        return kernels::rotate<T>(in[0], backwards, is_interleaved, in[0].get().cols());
+        return kernels::rotate<T>(in[0], backwards, is_interleaved, part_width(p, in[0].get().cols()));
       }>(),
       .shape = same_shape,
       .cell =
           [](const CellQuestion& q) {
             const Index pairs = q.inputs[1].cols;
+            const Index width = part_width(q.params, q.inputs[0].cols);
+            const Index first = q.col / width * width;
             for (Index i = 0; i < pairs; ++i) {
-              const auto [a, b] = kernels::turning_pair(i, pairs, is_interleaved);
+              const auto [in_part_a, in_part_b] = kernels::turning_pair(i, pairs, is_interleaved);
+              const Index a = first + in_part_a;
+              const Index b = first + in_part_b;
               if (q.col == a) {
                 return Expression{Term(0, q.row, a), "·cos(", Term(1, q.row, i), ") + ",
                                   Term(0, q.row, b), "·sin(", Term(1, q.row, i), ")"};
@@ -357,22 +366,36 @@ const Op d_heads{
     .reads = every_input(Reads::row),
 };
 
-const Op d_head_part{
-    .name = "head_part_gradient",
-    .title = {"Gradient of what this head has read", "这个头读到的内容的梯度"},
-    .why = {"This head's columns of the gradient: what stood side by side is cut apart again.",
-            "取梯度中属于这个头的那几列：前向拼在一起，反向就切开。"},
-    .formula = "#1[:, @1..@2]",
-    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) -> MatrixOf<T> {
-      return in[0].get().middleCols(first_of(p), count_of(p));
-    }>(),
-    .shape =
-        [](std::span<const Shape> in, const Params& p) {
-          return Shape{in[0].rows, count_of(p)};
-        },
-    .cell = [](const CellQuestion& q) { return Expression{Term(0, q.row, first_of(q.params) + q.col)}; },
-    .reads = {Reads::row},
-};
+namespace {
+
+constexpr Op columns_op(const char* name, Text title, Text why) {
+  return {
+      .name = name,
+      .title = title,
+      .why = why,
+      .formula = "#1[:, @1..@2]",
+      .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) -> MatrixOf<T> {
+        return in[0].get().middleCols(first_of(p), count_of(p));
+      }>(),
+      .shape =
+          [](std::span<const Shape> in, const Params& p) {
+            return Shape{in[0].rows, count_of(p)};
+          },
+      .cell = [](const CellQuestion& q) { return Expression{Term(0, q.row, first_of(q.params) + q.col)}; },
+      .reads = {Reads::row},
+  };
+}
+
+}  // namespace
+
+const Op d_head_part =
+    columns_op("head_part_gradient", {"Gradient of what this head has read", "这个头读到的内容的梯度"},
+               {"This head's columns of the gradient: what stood side by side is cut apart again.",
+                "取梯度中属于这个头的那几列：前向拼在一起，反向就切开。"});
+const Op d_joined_part =
+    columns_op("joined_part_gradient", {"Gradient of one of the joined parts", "梯度：拼接的其中一部分"},
+               {"The content part and the position part stood side by side; each gets its columns back.",
+                "内容部分和位置部分前向并排，反向各取回自己的那几列。"});
 
 const Op d_dropped{
     .name = "dropped_gradient",

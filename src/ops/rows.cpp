@@ -42,7 +42,7 @@ std::span<const Op* const> all() {
       // gradients.cpp
       &d_weights, &d_values, &d_softmax, &softmax_jacobian, &d_unchanged, &d_temper, &d_soft_cap,
       &d_scale_by_root, &d_scale_by_factor, &d_queries, &d_keys, &d_general_queries, &d_general_keys,
-      &d_general_matrix, &d_projected, &d_linear, &d_parameter, &d_bias, &d_heads, &d_head_part, &d_dropped,
+      &d_general_matrix, &d_projected, &d_linear, &d_parameter, &d_bias, &d_heads, &d_head_part, &d_joined_part, &d_dropped,
       &d_rotate_half, &d_rotate_interleaved, &d_new_rows, &d_sum_of_uses,
       // gradients_networks.cpp
       &d_hidden, &d_hidden_vector, &d_tanh, &d_pair_queries, &d_pair_keys, &d_concat_part, &d_concat_matrix,

@@ -68,10 +68,6 @@ class GradientSettler {
                        "反向传播只支持一次算完的一层注意力，不能与“{0}”同用"},
                       key));
     };
-    if (const DraftMatrix* latent = draft_.find("W_DKV")) {
-      error(latent->place(),
-            say({"latent attention has no backward pass here", "这里不支持潜注意力的反向传播"}));
-    }
     one_pass("decode", !settings_.is_decoded);
     one_pass("tile", !settings_.tile);
     one_pass("layers", settings_.layers == 1);
