@@ -6,6 +6,7 @@
 #include "ops/rows.h"
 #include "plan/training.h"
 #include "reading.h"
+#include "report/formula.h"
 #include "run/apply.h"
 #include "run/slope.h"
 #include "support.h"
@@ -152,6 +153,29 @@ const std::vector<Kind> kKinds{
     {"heads = 2\n",
      {{"X", 2, 3}, {"W_DKV", 3, 2}, {"W_UK", 2, 4}, {"W_UV", 2, 2}, {"W_UQ", 3, 4}, {"d.concat", 2, 2}}},
     {"", {{"X", 2, 3}, {"W_DKV", 3, 2}, {"W_UK", 2, 2}, {"W_UV", 2, 1}, {"W_UQ", 3, 2}, {"d.output", 2, 1}}},
+    {"residual = yes\n", {{"X", 2, 2}, {"W_Q", 2, 3}, {"W_K", 2, 3}, {"W_V", 2, 2}, {"d.residual", 2, 2}}},
+    {"layers = 2\nresidual = yes\nL2.mask = causal\nheads = 2\npos = sinusoidal\n",
+     {{"X", 2, 4},
+      {"W_Q", 4, 4},
+      {"W_K", 4, 4},
+      {"W_V", 4, 2},
+      {"W_O", 2, 4},
+      {"L2.W_Q", 4, 4},
+      {"d.L2.residual", 2, 4}}},
+    {"layers = 3\nL2.score = additive\n",
+     {{"X", 2, 2},
+      {"W_Q", 2, 2},
+      {"W_K", 2, 2},
+      {"W_V", 2, 2},
+      {"L2.W_V", 2, 3},
+      {"L2.W_a", 2, 1},
+      {"L2.U_a", 2, 1},
+      {"L2.v_a", 1, 1},
+      {"L3.W_Q", 3, 1},
+      {"L3.W_K", 3, 1},
+      {"L3.W_V", 3, 2}},
+     "[target]\n1\n2\n"},
+    {"layers = 2\nresidual = yes\nQ = X\nK = X\nV = X\n", {{"X", 3, 2}, {"P", 3, 2}}},
     {"K = Q\nV = Q\n", {{"Q", 3, 2}, {"d.output", 3, 2}}},
     {"K = Q\nheads = 2\nmask = window:1,0\n", {{"Q", 3, 4}, {"V", 3, 2}, {"d.concat", 3, 2}}},
     {"Q = X\nK = X\nV = X\nheads = 2\n", {{"X", 2, 4}, {"P", 2, 4}, {"W_O", 4, 3}, {"d.Y", 2, 3}}},
@@ -421,6 +445,17 @@ TEST_CASE("the check of a gradient leaves a corner out, and takes a bent slope f
   CHECK(finding("elu+1").count == 2);
 }
 
+TEST_CASE("the gradient of a layer's X is handed to the layer below, and adds up with the residual") {
+  const Trace trace =
+      traced(problem("gradient = yes\nlayers = 2\nresidual = yes\nV = X\n[X]\n1 0\n0 2\n[W_Q]\n1 1\n0 "
+                     "1\n[W_K]\n1 0\n1 1\n"));
+  const Matrix sum = value(trace, "d.L2.X.Q") + value(trace, "d.L2.X.K") + value(trace, "d.L2.V") +
+                     value(trace, "d.L2.residual");
+  CHECK(apart(value(trace, "d.L1.residual"), sum, kTolerance) == "");
+  CHECK(formula_with_shapes(trace.plan(), node_named(trace.plan(), "d.X")) ==
+        "d.X (2×2) = d.L1.X.Q (2×2) + d.L1.X.K (2×2) + d.L1.V (2×2) + d.L1.residual (2×2)");
+}
+
 TEST_CASE("everything given has a gradient, but for what is fixed by the place of a token") {
   const Trace trace = traced(problem(
       "gradient = yes\nmask = causal\nrope = half\n[X]\n1 0\n0 1\n[P]\n1 1\n0 1\n[W_Q]\n1 0\n0 1\n[W_K]\n"
@@ -488,6 +523,28 @@ TEST_CASE("what has no gradient is refused with the reason") {
         "error: a gradient needs numbers in V, which is not given\n");
   CHECK(messages("gradient = yes\n" + qkv + "[d.Y]\n1\n") ==
         "error: [d.Y] does not arrive at the last step, which is output\n");
+  const std::string stack = "layers = 2\nQ = X\nK = X\nV = X\n[X]\n1 2\n";
+  CHECK(messages("gradient = yes\n" + stack + "[d.output]\n1 2\n") ==
+        "error: [d.output] does not arrive at the last step, which is L2.output\n");
+  CHECK(messages("gradient = yes\n" + stack + "[d.L1.output]\n1 2\n") ==
+        "error: [d.L1.output] does not arrive at the last step, which is L2.output\n");
+  CHECK(messages("gradient = yes\n" + stack + "[L1.target]\n1\n") ==
+        "error: the backward pass starts at the last layer, not at this one\n");
+  CHECK(messages("gradient = yes\n" + stack + "[d.L2.output]\n1\n") ==
+        "error: [d.L2.output] is 1×1, but L2.output is 1×2\n");
+  CHECK(messages(stack + "[d.L2.output]\n1 2\n") ==
+        "note: [d.L2.output] is for the backward pass: --gradient, or gradient = yes\n");
+  CHECK(messages("gradient = yes\nresidual = yes\nQ = X\nK = X\nV = X\n[X]\n1 2\n[d.output]\n1 2\n") ==
+        "error: [d.output] does not arrive at the last step, which is residual\n");
+  CHECK(messages("gradient = yes\n" + qkv + "[d.h1.output]\n1\n") ==
+        "error: [d.h1.output] does not arrive at the last step, which is output\n");
+  for (const char* pass : {"decode = yes", "tile = 1x1", "hops = 2"}) {
+    CHECK(messages(fmt::format("gradient = yes\n{}\n{}", pass, qkv)) ==
+          fmt::format(
+              "error: the backward pass goes through attention that is computed at once; '{}' does not go "
+              "with it\n",
+              std::string(pass).substr(0, std::string(pass).find(' '))));
+  }
   CHECK(messages("gradient = yes\n" + qkv + "[d.output]\n1 2\n") ==
         "error: [d.output] is 1×2, but output is 1×1\n");
   CHECK(messages("gradient = yes\n" + qkv + "[d.output]\n1\n[target]\n1\n") ==

@@ -285,6 +285,7 @@ std::vector<Problem> all_problems() {
           learning(scored_problem_with_values(ScoreKind::general)),
           learning(scored_problem_with_values(ScoreKind::additive, true)),
           learning(scored_problem_with_values(ScoreKind::concat)),
+          learning(stacked_problem()),
           learning(latent_problem(Layout::columns)),
           learning(latent_problem(Layout::linear)),
           learning(linear_attention_problem(Phi::elu_plus_1, false, "0")),

@@ -485,6 +485,11 @@ class Backward {
     hand_to(w_a, hidden, {&ops::d_concat_matrix, {q, of_queries, k, of_keys}});
   }
 
+  // "L2." of "L2.h1.".
+  static std::string layer_of(const std::string& prefix) {
+    return prefix.starts_with("L") ? prefix.substr(0, prefix.find('.') + 1) : "";
+  }
+
   void hand_to(NodeId input, NodeId from, Share share) {
     const Node& node = plan()[input];
     const Node& user = plan()[from];
@@ -495,6 +500,9 @@ class Backward {
       shares.push_back(add(node.prefix, std::string(node.name()), std::move(share), traits));
     } else if (share.op == &ops::d_unchanged) {
       shares.push_back(share.inputs[0]);
+    } else if (const std::string layer = layer_of(user.prefix); layer != layer_of(node.prefix)) {
+      // What one layer has made is the X of the next.
+      shares.push_back(add(layer, "X." + std::string(user.name()), std::move(share), traits));
     } else if (user.prefix != node.prefix) {
       shares.push_back(add(user.prefix, std::string(node.name()), std::move(share), traits));
     } else {

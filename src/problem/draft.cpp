@@ -23,6 +23,14 @@ std::optional<std::string_view> behind_prefix(std::string_view name) {
   return inner.size() < name.size() ? std::optional(inner) : std::nullopt;
 }
 
+// Of "d.L2.Y", what arrives at the last layer.
+const SectionKind* gradient_kind(std::string_view name) {
+  constexpr std::string_view kGradient = "d.";
+  if (!name.starts_with(kGradient)) return nullptr;
+  const auto inner = behind_prefix(name.substr(kGradient.size()));
+  return inner ? find_section_kind(std::string(kGradient) + std::string(*inner)) : nullptr;
+}
+
 // The number of "L2.mask".
 std::optional<Index> layer_of(std::string_view name) {
   constexpr std::size_t kLongest = 4;
@@ -160,6 +168,7 @@ class DraftReader {
     const SectionKind* kind = find_section_kind(section.name);
     const auto inner = behind_prefix(section.name);
     if (!kind && inner) kind = find_section_kind(*inner);  // of one layer or one head
+    if (!kind) kind = gradient_kind(section.name);
     if (!kind) return unknown_section(place, section.name);
     if (draft_.has(section.name)) return;  // an option has taken its place
     DraftMatrix matrix = read(place, kind->cells);

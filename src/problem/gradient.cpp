@@ -1,9 +1,10 @@
 #include "problem/gradient.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/counted.h"
 #include "problem/origin.h"
@@ -12,8 +13,6 @@
 
 namespace qkv {
 namespace {
-
-constexpr std::array<std::string_view, 4> kStarts{"d.output", "d.concat", "d.Y", "target"};
 
 class GradientSettler {
  public:
@@ -26,6 +25,7 @@ class GradientSettler {
 
   void settle() {
     problem_.wants_gradient = settings_.wants_gradient;
+    find_starts();
     if (!problem_.wants_gradient) return say_what_is_not_used();
     refuse_what_has_no_gradient();
     if (!one_start()) return;
@@ -40,15 +40,23 @@ class GradientSettler {
 
   // A file may serve both ways; a plain trace of it is no mistake.
   void say_what_is_not_used() {
-    for (const std::string_view name : kStarts) {
-      if (const DraftMatrix* start = draft_.find(name)) {
-        report(Severity::note, start->place(),
-               say({"[{0}] is for the backward pass: --gradient, or gradient = yes",
-                    "[{0}] 用于反向传播：请用 --gradient 或 gradient = yes"},
-                   name),
-               {}, diagnostics_);
-      }
+    for (const std::string& name : starts_) {
+      report(Severity::note, draft_.find(name)->place(),
+             say({"[{0}] is for the backward pass: --gradient, or gradient = yes",
+                  "[{0}] 用于反向传播：请用 --gradient 或 gradient = yes"},
+                 name),
+             {}, diagnostics_);
     }
+  }
+
+  // "d.Y", "d.L2.Y", "target", as they stand in the file.
+  void find_starts() {
+    for (const auto& [name, matrix] : draft_.matrices) {
+      if (name == "target" || name.starts_with("d.")) starts_.push_back(name);
+    }
+    std::sort(starts_.begin(), starts_.end(), [&](const std::string& a, const std::string& b) {
+      return draft_.find(a)->given.span.begin < draft_.find(b)->given.span.begin;
+    });
   }
 
   // ---- what flows back ----
@@ -63,15 +71,14 @@ class GradientSettler {
     }
     const auto one_pass = [&](const char* key, bool is_usual) {
       if (is_usual) return;
-      refuse(key, say({"the backward pass goes through one layer of attention, computed at once; "
-                       "'{0}' does not go with it",
-                       "反向传播只支持一次算完的一层注意力，不能与“{0}”同用"},
-                      key));
+      refuse(
+          key,
+          say({"the backward pass goes through attention that is computed at once; '{0}' does not go with it",
+               "反向传播只支持一次算完的注意力，不能与“{0}”同用"},
+              key));
     };
     one_pass("decode", !settings_.is_decoded);
     one_pass("tile", !settings_.tile);
-    one_pass("layers", settings_.layers == 1);
-    one_pass("residual", !settings_.has_residual);
     one_pass("hops", settings_.hops == 1);
     refuse_symbols();
   }
@@ -104,29 +111,33 @@ class GradientSettler {
   // ---- where it starts ----
 
   bool one_start() {
-    std::vector<std::string> given;
-    for (const std::string_view name : kStarts) {
-      if (draft_.has(name)) given.emplace_back(name);
+    if (!draft_.is_last_layer && !starts_.empty()) {
+      error(draft_.find(starts_[0])->place(),
+            say({"the backward pass starts at the last layer, not at this one",
+                 "反向传播从最后一层开始，而不是从这一层"}));
+      return false;
     }
-    if (given.size() < 2) return true;
-    error(draft_.find(given[1])->place(),
+    if (starts_.size() < 2) return true;
+    const DraftMatrix* second = draft_.find(starts_[1]);
+    error(second->place(),
           say({"[{0}] contradicts [{1}]: the backward pass starts in one way only",
                "[{0}] 与 [{1}] 矛盾：反向传播只能从一处开始"},
-              given[1], given[0]),
-          lines_of(*section_of(draft_, given[0]), *section_of(draft_, given[1])));
+              starts_[1], starts_[0]),
+          lines_of(*section_of(draft_, starts_[0]), *section_of(draft_, starts_[1])));
     return false;
   }
 
   std::string last_step() const {
-    if (draft_.has("W_O")) return "Y";
-    return problem_.heads > 1 ? "concat" : "output";
+    if (settings_.has_residual) return draft_.layer + "residual";
+    if (draft_.has("W_O")) return draft_.layer + "Y";
+    return draft_.layer + (problem_.heads > 1 ? "concat" : "output");
   }
 
   void arrives_at_last_step() {
     const std::string last = "d." + last_step();
-    for (const char* name : {"d.output", "d.concat", "d.Y"}) {
+    for (const std::string& name : starts_) {
+      if (name == "target") continue;
       const DraftMatrix* start = draft_.find(name);
-      if (start == nullptr) continue;
       if (name != last) {
         error(start->place(),
               say({"[{0}] does not arrive at the last step, which is {1}",
@@ -177,6 +188,7 @@ class GradientSettler {
   const Roles& roles_;
   Problem& problem_;
   Diagnostics& diagnostics_;
+  std::vector<std::string> starts_;  // sections that say where the backward pass starts
 };
 
 }  // namespace

@@ -137,6 +137,13 @@ Draft draft_of_layer(const Draft& draft, Index layer, Diagnostics& diagnostics) 
   result.settings.given.erase("layers");
   const std::string prefix = "L" + std::to_string(layer) + ".";
   std::erase_if(result.matrices, [](const auto& matrix) { return is_part(matrix.first, 'L'); });
+  result.layer = prefix;
+  result.is_last_layer = layer == draft.settings.layers;
+  if (!result.is_last_layer) {  // the backward pass starts at the last one
+    std::erase_if(result.matrices, [](const auto& matrix) {
+      return matrix.first == "target" || matrix.first.starts_with("d.");
+    });
+  }
   for (const auto& [name, matrix] : draft.matrices) {
     if (name.starts_with(prefix)) result.matrices[name.substr(prefix.size())] = matrix;
   }

@@ -389,6 +389,9 @@ class StackReader {
       }
       width = *reader.result_width();
       if (layer == 1) all = problem;
+      for (const auto& [name, given] : problem->given) {  // where the backward pass starts
+        if (name == "target" || name.starts_with("d.")) all->given.emplace(name, given);
+      }
       all->stack.push_back(std::move(*problem));
     }
     for (const DraftExpectation& expected : draft_.expected) {

@@ -56,6 +56,10 @@ const std::array kKinds{
     SectionKind{"d.output", kNumbers, false, {"gradient arriving at the output", "从上方传到 output 的梯度"}},
     SectionKind{"d.concat", kNumbers, false, {"gradient arriving at concat", "从上方传到 concat 的梯度"}},
     SectionKind{"d.Y", kNumbers, false, {"gradient arriving at Y", "从上方传到 Y 的梯度"}},
+    SectionKind{"d.residual",
+                kNumbers,
+                false,
+                {"gradient arriving behind the residual", "从上方传到 residual 的梯度"}},
     SectionKind{"target", kNumbers, true, {"one class index a row", "每行一个类别编号"}},
 };
 
