@@ -260,6 +260,7 @@ std::vector<Subject> subjects() {
       {&d_phi_elu, {kQ, phi_q}},
       {&d_phi_exp, {kQ, kQ}},
       {&d_phi_relu, {kQ, kQ}},
+      {&d_phi_identity, {kQ}},
       {&d_concat_matrix, {kQ, {kQueries, kHidden}, kOtherK, {kKeys, kHidden}}},
   };
   for (const Op* op : {&latent, &query_latent, &restored_keys, &restored_values, &keys_from_cache,

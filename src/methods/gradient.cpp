@@ -148,9 +148,13 @@ template <const Op& op>
 std::optional<Share> feature_map(const Flow& f, std::size_t) {
   return Share{&op, {f.gradient, f.step}};
 }
-// … or from x.
+// … from x, …
 std::optional<Share> positive_part(const Flow& f, std::size_t) {
   return Share{&ops::d_phi_relu, {f.gradient, f.inputs()[0]}};
+}
+// … or always 1.
+std::optional<Share> identity_map(const Flow& f, std::size_t) {
+  return Share{&ops::d_phi_identity, {f.gradient}};
 }
 
 std::optional<Share> softmax(const Flow& f, std::size_t) {
@@ -273,7 +277,7 @@ constexpr std::array kRules{
     NamedRule{"phi_elu", feature_map<ops::d_phi_elu>},
     NamedRule{"phi_exp", feature_map<ops::d_phi_exp>},
     NamedRule{"phi_relu", positive_part},
-    NamedRule{"phi_identity", unchanged},
+    NamedRule{"phi_identity", identity_map},
     NamedRule{"softmax", softmax},
     NamedRule{"softmax_sink", softmax},
     NamedRule{"temper", temper},

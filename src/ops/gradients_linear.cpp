@@ -116,6 +116,8 @@ const Op d_key_features =
 
 namespace {
 
+constexpr Text kThroughPhi{"Gradient, back through the feature map", "梯度：穿过特征映射"};
+
 constexpr auto through_elu = []<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) {
   return kernels::times_slope<T>(in[0], in[1], [](const T& phi) { return kernels::elu_plus_1_slope(phi); });
 };
@@ -130,7 +132,7 @@ constexpr Op phi_gradient(const char* name, Text why, std::string_view formula, 
                           Expression (*cell)(const CellQuestion&)) {
   return {
       .name = name,
-      .title = {"Gradient, back through the feature map", "梯度：穿过特征映射"},
+      .title = kThroughPhi,
       .why = why,
       .formula = formula,
       .kernel = kernel,
@@ -165,5 +167,19 @@ const Op d_phi_relu = phi_gradient(
     R"(#1 \circ [#2 > 0])", kernel<through_relu>(), [](const CellQuestion& q) {
       return Expression{Term(0, q.row, q.col), "·[", Term(1, q.row, q.col), " > 0]"};
     });
+
+const Op d_phi_identity{
+    .name = "phi_identity_gradient",
+    .title = kThroughPhi,
+    .why = {"The slope of φ(x) = x is 1: the gradient passes as it is.",
+            "φ(x) = x 的斜率是 1：梯度原样传递。"},
+    .formula = "#1",
+    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) -> MatrixOf<T> {
+      return in[0];
+    }>(),
+    .shape = same_shape,
+    .cell = [](const CellQuestion& q) { return Expression{Term(0, q.row, q.col)}; },
+    .reads = {Reads::cell},
+};
 
 }  // namespace qkv::ops

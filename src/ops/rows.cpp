@@ -48,7 +48,7 @@ std::span<const Op* const> all() {
       &d_hidden, &d_hidden_vector, &d_tanh, &d_pair_queries, &d_pair_keys, &d_concat_part, &d_concat_matrix,
       // gradients_linear.cpp
       &d_table_weights, &d_divided, &d_denominator, &d_summed, &d_query_features, &d_key_features,
-      &d_phi_elu, &d_phi_exp, &d_phi_relu,
+      &d_phi_elu, &d_phi_exp, &d_phi_relu, &d_phi_identity,
       // linear.cpp
       &phi_elu_q, &phi_elu_k, &phi_exp_q, &phi_exp_k, &phi_relu_q, &phi_relu_k, &phi_identity_q, &phi_identity_k,
       &kernel_scores, &kernel_sum, &kernel_sum_eps, &kernel_weights, &other_order,

@@ -111,6 +111,7 @@ extern const Op d_summed;       // numbers: how many are summed up
 extern const Op d_query_features, d_key_features;
 extern const Op d_phi_elu, d_phi_exp;  // what arrives, and φ(x)
 extern const Op d_phi_relu;            // what arrives, and x
+extern const Op d_phi_identity;
 
 // Linear attention (ops/linear.cpp).  With eps: numbers end with it.
 extern const Op phi_elu_q, phi_elu_k, phi_exp_q, phi_exp_k;
