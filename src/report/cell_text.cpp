@@ -1,5 +1,7 @@
 #include "report/cell_text.h"
 
+#include <algorithm>
+
 #include "report/formula.h"
 
 namespace qkv {
@@ -10,6 +12,9 @@ constexpr std::size_t kLongestExact = 60;
 
 // A number written with more characters than this stands rounded in a line of arithmetic.
 constexpr std::size_t kLongestAsWritten = 20;
+
+// A cell's own formula is printed in names when it refers to so few cells that it stays short.
+constexpr std::ptrdiff_t kMostNamedCells = 2;
 
 std::string label_or_number(const std::vector<std::string>& labels, Index i) {
   return labels.empty() ? std::to_string(i + 1) : labels[static_cast<std::size_t>(i)];
@@ -58,6 +63,18 @@ std::string number_in_expression(const Trace& trace, const CellAt& at, int decim
   // A number of an array has fifty digits, which nobody wrote.
   if (text.size() > kLongestAsWritten) return shown_cell(trace, at, decimals).text;
   return with_infinity_sign(text);
+}
+
+std::string form_in_names(const Plan& plan, const CellAt& at, bool brief) {
+  const Node& node = plan[at.node];
+  if (node.vectors) {
+    return node.vectors->first + node.rows[static_cast<std::size_t>(at.row)] + "·" + node.vectors->second +
+           node.cols[static_cast<std::size_t>(at.col)];
+  }
+  const Expression expression = expression_of(plan, at, brief);
+  const auto cells =
+      std::count_if(expression.begin(), expression.end(), [](const Term& t) { return t.input >= 0; });
+  return cells > 0 && cells <= kMostNamedCells ? expression_in_names(plan, at, brief) : "";
 }
 
 }  // namespace
@@ -131,6 +148,18 @@ std::string expression_in_names(const Plan& plan, const CellAt& at, bool brief) 
     out += term.input < 0 ? term.text : cell_name(plan, referred(plan, at, term, brief));
   }
   return out;
+}
+
+Working::Line working_line(const Trace& trace, const CellAt& at, int decimals, bool brief) {
+  Working::Line line{cell_name(trace.plan(), at), {}};
+  const auto push = [&](std::string side) {
+    if (!side.empty() && (line.sides.empty() || line.sides.back() != side))
+      line.sides.push_back(std::move(side));
+  };
+  push(form_in_names(trace.plan(), at, brief));
+  push(expression_in_numbers(trace, at, decimals, brief));
+  push(shown_cell(trace, at, decimals).text);
+  return line;
 }
 
 }  // namespace qkv

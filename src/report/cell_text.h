@@ -35,6 +35,9 @@ std::string expression_in_numbers(const Trace& trace, const CellAt& at, int deci
 // The same with names of cells: "exp[t1,t1] / sum[t1]".
 std::string expression_in_names(const Plan& plan, const CellAt& at, bool brief = false);
 
+// A cell in one line: its name = its expression in names, where that is short = in numbers = its value.
+Working::Line working_line(const Trace& trace, const CellAt& at, int decimals, bool brief = false);
+
 Expression expression_of(const Plan& plan, const CellAt& at, bool brief = false);
 // The cell that a term of that expression refers to.
 CellAt referred(const Plan& plan, const CellAt& at, const Term& term, bool brief = false);

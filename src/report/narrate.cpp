@@ -23,9 +23,6 @@ constexpr Index kMostHullColumns = 4;
 // Far below any digit of a weight that somebody writes down, far above rounding.
 constexpr double kSumTolerance = 1e-9;
 
-// A cell's own formula is printed in names when it refers to so few cells that it stays short.
-constexpr std::ptrdiff_t kMostNamedCells = 2;
-
 // "X" or "X_kv" where these values are its rows, through heads and caches; else nothing.  In a later layer
 // V = X is what the layer before has made.
 std::string_view tokens_read_as(const Plan& plan, NodeId values) {
@@ -445,33 +442,10 @@ class Narrator {
     Working working;
     for (Index i = 0; i < node.shape.rows; ++i) {
       if (!shows_row(node, i)) continue;
-      for (Index j = 0; j < node.shown_cols(); ++j) working.lines.push_back(working_line({id, i, j}));
+      for (Index j = 0; j < node.shown_cols(); ++j)
+        working.lines.push_back(working_line(trace_, {id, i, j}, telling_.decimals, is_brief()));
     }
     return working;
-  }
-
-  Working::Line working_line(const CellAt& at) const {
-    Working::Line line{cell_name(plan_, at), {}};
-    const auto push = [&](std::string side) {
-      if (!side.empty() && (line.sides.empty() || line.sides.back() != side))
-        line.sides.push_back(std::move(side));
-    };
-    push(form_in_names(at));
-    push(expression_in_numbers(trace_, at, telling_.decimals, is_brief()));
-    push(shown_cell(trace_, at, telling_.decimals).text);
-    return line;
-  }
-
-  std::string form_in_names(const CellAt& at) const {
-    const Node& node = plan_[at.node];
-    if (node.vectors) {
-      return node.vectors->first + node.rows[static_cast<std::size_t>(at.row)] + "·" + node.vectors->second +
-             node.cols[static_cast<std::size_t>(at.col)];
-    }
-    const Expression expression = expression_of(plan_, at, is_brief());
-    const auto cells =
-        std::count_if(expression.begin(), expression.end(), [](const Term& t) { return t.input >= 0; });
-    return cells > 0 && cells <= kMostNamedCells ? expression_in_names(plan_, at, is_brief()) : "";
   }
 
   // ---- printed numbers ----
