@@ -140,7 +140,7 @@ std::string Proof::text(const CellPlace& at, int decimals) {
   bool is_assumed = false;
   std::string text = decided_text([&](std::size_t i) { return enclosure(i, at); }, [&] { return exact(at); },
                                   decimals, &is_assumed);
-  if (is_assumed) ++assumed_ties_;
+  if (is_assumed) assumed_ties_.emplace(at.node, at.row, at.col);
   return text;
 }
 

@@ -7,8 +7,12 @@
 
 #include <array>
 #include <memory>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "run/cells.h"
 
@@ -45,8 +49,8 @@ class Proof {
   Interval enclosure(const CellPlace& at) { return enclosure(0, at); }
   const IntervalMatrix& whole(NodeId id);
 
-  // How many texts were settled only by taking them for ties.
-  std::size_t assumed_ties() const { return assumed_ties_; }
+  // How many numbers were settled only by taking them for ties, however often they were asked for.
+  std::size_t assumed_ties() const { return assumed_ties_.size(); }
   // How many texts were asked for.
   std::size_t texts() const { return texts_; }
 
@@ -61,7 +65,7 @@ class Proof {
   std::map<NodeId, std::shared_ptr<const ExactMatrix>> pinned_;
   std::vector<bool> is_algebraic_;  // one a node: no exponential comes before it
   bool has_enclosure_ = false;      // the nodes at hand are enclosed at the first precision
-  std::size_t assumed_ties_ = 0;
+  std::set<std::tuple<NodeId, Index, Index>> assumed_ties_;
   std::size_t texts_ = 0;
 };
 
