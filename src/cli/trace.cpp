@@ -1,10 +1,14 @@
 // qkv trace FILE: every step, in order.
 
 #include "cli/shared.h"
+#include "render/html.h"
 #include "render/json.h"
 
 namespace qkv {
 namespace {
+
+constexpr std::array kTraceFormats{Format::text,  Format::json, Format::md,
+                                   Format::latex, Format::html, Format::csv};
 
 void tell_what_was_read(const Worked& worked, Diagnostics& diagnostics) {
   for (const auto& [name, given] : worked.problem.given) {
@@ -26,11 +30,17 @@ int run_trace(const SharedOptions& options) {
     write_output(options.output,
                  render_json(worked->trace, worked->about, worked->comparisons, worked->telling),
                  worked->input_files, diagnostics);
+  } else if (presentation->format == Format::html) {
+    write_output(options.output,
+                 render_html(worked->trace, worked->about, worked->comparisons, worked->telling),
+                 worked->input_files, diagnostics);
   } else {
     write_report(narrate(worked->trace, worked->about, worked->comparisons, worked->telling), options,
                  *presentation, worked->input_files, diagnostics);
-    if (worked->telling.only_output) warn_of_assumed_ties(worked->trace, diagnostics);
   }
+  // Nothing else says so where there is no head.
+  if (worked->telling.only_output && presentation->format != Format::json)
+    warn_of_assumed_ties(worked->trace, diagnostics);
   return finish(options, diagnostics);
 }
 
@@ -42,7 +52,7 @@ Command setup_trace(CLI::App& app, Language language) {
   const auto options = std::make_shared<SharedOptions>();
   add_problem_options(*command, *options, language);
   add_telling_options(*command, *options, language);
-  add_format_option(*command, *options, language);
+  add_format_option(*command, *options, language, kTraceFormats);
   add_output_options(*command, *options, language);
   return {command, [options] { return run_trace(*options); }};
 }
