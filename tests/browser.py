@@ -1,5 +1,7 @@
 """The HTML report: first as text, then in a headless Chromium, with nothing but Python's standard library.
 
+Not named html.py, which would hide Python's own package.
+
     QKV=build/qkv python3 tests/browser.py [FOLDER]     screenshots in light, dark and print go to FOLDER
 """
 
@@ -12,6 +14,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -360,20 +363,33 @@ def long_problem():
     return f"[Q]\n{rows}\n[K]\n{rows}\n[V]\n" + "\n".join(["1"] * 96) + "\n"
 
 
+def many_heads():
+    # Two heads of 101 by 101: just over the 20,000 cells up to which heads are drawn.
+    rows = "\n".join(["1 0"] * 101)
+    return f"heads = 2\n[X]\n{rows}\n" + "".join(f"[{w}]\n1 0\n0 1\n" for w in ("W_Q", "W_K", "W_V", "W_O"))
+
+
 def main():
+    signal.alarm(300)  # a browser that does not answer ends the test
     photos = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else None
     folder = pathlib.Path(tempfile.mkdtemp())
     try:
         (folder / "hostile.qkv").write_text(HOSTILE)
         (folder / "long.qkv").write_text(long_problem())
+        (folder / "many.qkv").write_text(many_heads())
         pages = {"hand": (ROOT / "examples/hand.qkv", "--lang", "en"), "heads": (ROOT / "examples/heads.qkv", "--lang", "zh"),
                  "symbols": (ROOT / "examples/causal-masked.qkv", "--lang", "en", "--detail", "cells"),
-                 "hostile": (folder / "hostile.qkv",), "long": (folder / "long.qkv", "--lang", "en")}
+                 "hostile": (folder / "hostile.qkv",), "many": (folder / "many.qkv",),
+                 "long": (folder / "long.qkv", "--lang", "en")}
         for name, (problem, *options) in pages.items():
             page = page_of(problem, *options)
             check_text(name, page)
             (folder / f"{name}.html").write_text(page)
-        program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+            check(f"{name}: heads are drawn side by side, unless they are too large",
+                  ('class="heads"' in page) == (name == "heads"))
+            check(f"{name}: arithmetic, unless it is too long",
+                  ('id="data"' in page) == (name not in ("long", "many")))
+        program = shutil.which("chromium") or shutil.which("google-chrome")
         if program is None and not FAILED:
             print("skipped: Chromium is not installed; the pages were checked as text alone")
             return 77

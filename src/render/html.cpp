@@ -143,7 +143,7 @@ class HtmlRenderer {
     if (data.empty()) intro_ += paragraph_of(too_long(), Tone::note);
     for (std::size_t i = 0; i < en_.blocks.size(); ++i) show(en_.blocks[i], zh_.blocks[i], i);
     if (section_ > 0) body_ += "</section>\n";
-    return head() + controls() + "<main>\n<h1>" + escape_xml(title()) + "</h1>\n" +
+    return head() + controls() + "<main>\n<h1 id=\"title\">" + escape_xml(title()) + "</h1>\n" +
            (intro_.empty() ? "" : "<header>\n" + intro_ + "</header>\n") + heads() + body_ + "</main>\n" +
            panel(!data.empty()) +
            (data.empty() ? "" : "<script type=\"application/json\" id=\"data\">" + data + "</script>\n") +
@@ -314,8 +314,9 @@ class HtmlRenderer {
   void show(const Table& en, const Table& zh) {
     if (en.rows.empty()) return;
     const std::optional<HeatScale> scale = heat_scale(en);
-    const std::string name = section_ > 0 ? fmt::format(" aria-labelledby=\"t{}\"", section_) : "";
-    out() += "<div class=\"scroll\"><table role=\"grid\" aria-readonly=\"true\"" + name + ">\n";
+    const std::string name = section_ > 0 ? fmt::format("t{}", section_) : "title";
+    out() += "<div class=\"scroll\"><table role=\"grid\" aria-readonly=\"true\" aria-labelledby=\"" + name +
+             "\">\n";
     const bool has_labels = !en.row_labels.empty();
     if (!en.columns.empty()) {
       out() += std::string("<thead><tr>") + (has_labels ? "<th></th>" : "");
