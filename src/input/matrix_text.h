@@ -14,6 +14,8 @@
 #include "base/diagnostic.h"
 #include "base/matrix.h"
 #include "base/number.h"
+#include "input/faults.h"
+#include "input/words.h"
 
 namespace qkv {
 
@@ -35,22 +37,10 @@ struct MatrixText {
   bool has_faults = false;  // errors were told of some cells
 };
 
-enum class Within { section, matrix_file };
-
-struct MatrixPlace {
-  SourcePtr source;
-  Span body;    // whole lines
-  Span name;    // where to point when nothing stands in the body; the section's header
-  Said called;  // in messages: "[X]"
-  Within within = Within::section;
-};
-
 // Reads one matrix.  nullopt, with errors added, when its shape is unknown: no rows, ragged
 // rows, too many cells.  A cell that is no number is an error too, but leaves the shape known.
 std::optional<MatrixText> read_matrix(const MatrixPlace& place, CellRules rules, Diagnostics& diagnostics);
 
-// More is not traced cell by cell.
-inline constexpr Index kMostCells = 1'000'000;
 inline constexpr std::size_t kLongestLabel = 128;  // bytes
 
 }  // namespace qkv

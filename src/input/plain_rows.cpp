@@ -1,0 +1,341 @@
+#include "input/plain_rows.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/display_width.h"
+#include "input/fold.h"
+#include "input/lines.h"
+
+namespace qkv {
+namespace {
+
+class PlainReader {
+ public:
+  PlainReader(const Paste& paste, WordTable& table)
+      : place_(paste.place), text_(paste.place.source->text), faults_(paste.faults), table_(table) {}
+
+  void read_lines(Span body) {
+    body_ = body;
+    commas_are_decimal_ = guess_decimal_comma();
+    table_.commas_are_decimal = commas_are_decimal_;
+    read_words();
+  }
+
+ private:
+  std::string_view written(Span span) const { return text_.substr(span.begin, span.end - span.begin); }
+
+  void error(Span span, Said message, Said hint = {}) {
+    faults_.error(span, std::move(message), std::move(hint));
+  }
+  bool is_hopeless() const { return faults_.is_hopeless(); }
+
+  template <class Do>
+  void each_line(Do&& take) const {
+    for (std::size_t at = body_.begin; at < body_.end;) {
+      const Line line = line_at(text_, at, body_.end);
+      at = line.next;
+      if (!line.is_blank() && !take(line)) return;
+    }
+  }
+
+  // "1,5 <tab> -2,25": where tabs separate the cells, or ";" does on every line, a comma
+  // between two digits is a decimal comma.  Brackets or spaces around commas say otherwise.
+  bool guess_decimal_comma() {
+    bool has_tabs = false;
+    bool has_comma = false;
+    bool is_possible = true;
+    std::size_t lines = 0;
+    std::optional<std::size_t> semicolons;  // the same inside every line
+    std::optional<Span> first_comma;
+    each_line([&](const Line& line) {
+      ++lines;
+      std::size_t inner_semicolons = 0;
+      bool field_has_comma = false;
+      for (std::size_t at = line.content.begin; at < line.content.end && is_possible;) {
+        const Folded c = fold_at(text_, at);
+        const std::size_t next = at + c.length;
+        if (c.value == '\t') has_tabs = true;
+        if (c.value == ';' && next < line.content.end) ++inner_semicolons;
+        if (c.value == '\t' || c.value == ';') field_has_comma = false;
+        if (c.value == ' ' || is_open_bracket(c.value) || c.value == '"') is_possible = false;
+        if (c.value == ',') {
+          if (field_has_comma || !is_digit_at(next, line) || !is_digit_before(at, line)) is_possible = false;
+          if (!first_comma) first_comma = Span{at, next};
+          has_comma = field_has_comma = true;
+        }
+        at = next;
+      }
+      if (semicolons && *semicolons != inner_semicolons) semicolons = 0;
+      if (!semicolons) semicolons = inner_semicolons;
+      return is_possible;
+    });
+    // On a single line "1,0;0,1" are two rows, as MATLAB writes them.
+    const bool semicolons_separate = !has_tabs && lines > 1 && semicolons.value_or(0) > 0;
+    if (!is_possible || !has_comma || !(has_tabs || semicolons_separate)) return false;
+    semicolons_separate_cells_ = semicolons_separate;
+    faults_.note(*first_comma,
+                 say({"commas in {0} are read as decimal points, because {1} separates the numbers",
+                      "{0} 中的逗号读作小数点，因为数与数之间用的是{1}"},
+                     place_.called, semicolons_separate ? Said{"';'", " ';'"} : Said{"a tab", "制表符"}));
+    return true;
+  }
+
+  bool is_digit_at(std::size_t at, const Line& line) const {
+    if (at >= line.content.end) return false;
+    const char c = fold_at(text_, at).value;
+    return c >= '0' && c <= '9';
+  }
+  bool is_digit_before(std::size_t at, const Line& line) const {
+    if (at == line.content.begin) return false;
+    std::size_t before = at - 1;
+    while (before > line.content.begin && (static_cast<unsigned char>(text_[before]) & 0xc0U) == 0x80)
+      --before;
+    return is_digit_at(before, line);
+  }
+
+  void read_words() {
+    each_line([&](const Line& line) {
+      std::size_t begin = line.content.begin;
+      if (const auto assignment = assignment_of(text_, line);
+          assignment && is_plain_name(written(assignment->name))) {
+        if (!begins_pasted_matrix(text_.substr(0, line.content.end), *assignment)) {
+          misplaced_setting(*assignment);
+          return !is_hopeless();
+        }
+        begin = assignment->value.begin;
+      } else if (place_.within == Within::matrix_file) {
+        if (const auto header = header_of(text_, line)) {
+          error(header->span,
+                say({"a matrix file holds rows only, but here begins the section {0}",
+                     "矩阵文件只含数据行，而这里是小节 {0} 的开头"},
+                    quotable(written(header->span))),
+                say({"give a problem file as FILE, without an option",
+                     "题目文件请直接作为 FILE 给出，不要放在选项里"}));
+          return false;
+        }
+      }
+      read_line(begin + call_length(written({begin, line.content.end})), line.content.end);
+      return !is_hopeless();
+    });
+    end_row();
+  }
+
+  // In a section the outline has told of it; a matrix file has no outline.
+  void misplaced_setting(const Assignment& assignment) {
+    if (place_.within == Within::section) return;
+    error({assignment.name.begin, assignment.value.end},
+          say({"a matrix file holds rows only, no settings", "矩阵文件只含数据行，不含设置"}),
+          say({"give a problem file as FILE, without an option",
+               "题目文件请直接作为 FILE 给出，不要放在选项里"}));
+  }
+
+  void read_line(std::size_t at, std::size_t end) {
+    if (!is_row_open_ && depth_ == 0) at = label_with_commas(at, end);
+    while (at < end && !is_hopeless()) {
+      const Folded c = fold_at(text_, at);
+      const Span here{at, at + c.length};
+      if (is_space(c.value)) {
+        at = here.end;
+      } else if (is_open_bracket(c.value)) {
+        open_bracket(here);
+        at = here.end;
+      } else if (is_close_bracket(c.value)) {
+        close_bracket(here);
+        at = here.end;
+      } else if (c.value == ',') {
+        comma(here);
+        at = here.end;
+      } else if (c.value == ';') {
+        if (semicolons_separate_cells_) {
+          comma(here);
+        } else {
+          end_row();
+        }
+        at = here.end;
+      } else if (c.value == ':' || c.value == '|') {
+        mark_label(here);
+        at = here.end;
+      } else {
+        at = c.value == '"' ? quoted_word(at, end) : word(at, end);
+      }
+    }
+    // "[[1, 2," + "3, 4]]": a row that stands in its own bracket inside another goes on.
+    if (depth_ < 2 || !is_row_open_) end_row();
+  }
+
+  // "a,b | 1 2": before ":" or "|" a comma belongs to the label.  Reads such a label and its sign;
+  // returns where to go on, which is `at` for every other line.
+  std::size_t label_with_commas(std::size_t at, std::size_t end) {
+    std::optional<Span> label;
+    bool has_comma = false;
+    bool has_ended = false;
+    for (std::size_t here = at; here < end;) {
+      const Folded c = fold_at(text_, here);
+      const Span span{here, here + c.length};
+      if (c.value == ':' || c.value == '|') {
+        if (!label || !has_comma) return at;
+        add_word({*label, false});
+        mark_label(span);
+        return span.end;
+      }
+      if (is_space(c.value)) {
+        has_ended = label.has_value();
+      } else if (has_ended || c.value == ';' || c.value == '"' || is_open_bracket(c.value) ||
+                 is_close_bracket(c.value)) {
+        return at;
+      } else {
+        if (!label) label = Span{span.begin, span.begin};
+        label->end = span.end;
+        has_comma = has_comma || c.value == ',';
+      }
+      here = span.end;
+    }
+    return at;
+  }
+
+  void open_bracket(Span here) {
+    if (is_closed_ && is_row_open_) {
+      if (row_.label != Label::none) {
+        error(here, say({"two bracketed rows after one label", "一个标签后面有两组括号"}),
+              say({"each matrix has a section of its own", "每个矩阵要有自己的小节"}));
+      }
+      end_row();  // "[1, 0], [0, 1]": two rows
+    }
+    if (is_row_open_ && words_in_row() == 1 && row_.label == Label::none && depth_ < 2)
+      row_.label = Label::before_bracket;
+    ++depth_;
+    if (depth_ == 3 && !table_.is_stack) {
+      table_.is_stack = true;
+      error(here,
+            say({"brackets three deep: this is a stack of matrices", "括号有三层：这是多个矩阵叠在一起"}),
+            say({"write one matrix in each section", "每个小节只写一个矩阵"}));
+    }
+    is_comma_last_ = false;
+    is_closed_ = false;
+  }
+
+  // Brackets are decoration: one too many or too few changes nothing.
+  void close_bracket(Span here) {
+    if (depth_ > 0) --depth_;
+    is_closed_ = true;
+    is_comma_last_ = false;
+    if (is_row_open_) row_.span.end = here.end;
+  }
+
+  void comma(Span here) {
+    const bool is_between_rows = is_closed_ || (depth_ > 0 && !is_row_open_);
+    if (!is_between_rows && (is_comma_last_ || words_in_row() == (row_.label == Label::none ? 0U : 1U))) {
+      error(here, say({"no number before this ','", "这个“,”前面没有数"}),
+            say({"write 0 for a zero", "零也要写成 0"}));
+      add_word({here, false});  // counted, so that the row does not look ragged too
+    }
+    is_comma_last_ = true;
+  }
+
+  void mark_label(Span here) {
+    if (words_in_row() == 1 && row_.label == Label::none) {
+      row_.label = Label::marked;
+      return;
+    }
+    if (!is_row_open_) open_row(here.begin);
+    row_.is_broken = true;
+    error(here,
+          say({"'{0}' stands only after the label of a row", "“{0}”只能写在一行的标签后面"}, written(here)),
+          say({"a label that holds '{0}' is written in quotes", "含有“{0}”的标签要加引号"}, written(here)));
+  }
+
+  std::size_t quoted_word(std::size_t begin, std::size_t end) {
+    const std::size_t close = text_.substr(0, end).find('"', begin + 1);
+    if (close == std::string_view::npos) {
+      error({begin, end}, say({"the quote is never closed on this line", "这一行的引号没有配对"}));
+      add_word({{begin, end}, true});
+      row_.is_broken = true;
+      return end;
+    }
+    add_word({{begin, close + 1}, true});
+    return close + 1;
+  }
+
+  std::size_t word(std::size_t begin, std::size_t end) {
+    std::size_t at = begin;
+    while (at < end) {
+      const Folded c = fold_at(text_, at);
+      if (c.value == '(' && written({begin, at}).ends_with("sqrt")) {
+        at = end_of_root(at, end);
+        continue;
+      }
+      const bool is_separator = is_space(c.value) || c.value == ';' || c.value == ':' || c.value == '|' ||
+                                c.value == '"' || is_open_bracket(c.value) || is_close_bracket(c.value) ||
+                                (c.value == ',' && !commas_are_decimal_);
+      if (is_separator) break;
+      at += c.length;
+    }
+    add_word({{begin, at}, false});
+    return at;
+  }
+
+  // After the bracket that closes "sqrt(", which may hold further ones.
+  std::size_t end_of_root(std::size_t at, std::size_t end) const {
+    int depth = 0;
+    while (at < end) {
+      const char c = fold_at(text_, at).value;
+      at += fold_at(text_, at).length;
+      if (c == '(') ++depth;
+      if (c == ')' && --depth == 0) return at;
+    }
+    return end;
+  }
+
+  std::size_t words_in_row() const { return is_row_open_ ? table_.words.size() - row_.first : 0; }
+
+  void open_row(std::size_t at) {
+    is_row_open_ = true;
+    is_closed_ = false;
+    row_ = {.span = {at, at}, .first = table_.words.size(), .last = table_.words.size()};
+  }
+
+  void add_word(Word word) {
+    if (!is_row_open_) open_row(word.span.begin);
+    row_.span.end = word.span.end;
+    table_.words.push_back(word);
+    is_comma_last_ = false;
+    // Labels are words too, hence the factor.
+    if (table_.words.size() > 2 * static_cast<std::size_t>(kMostCells)) faults_.too_large();
+  }
+
+  void end_row() {
+    if (is_row_open_) {
+      row_.last = table_.words.size();
+      table_.rows.push_back(row_);
+    }
+    is_row_open_ = false;
+    is_closed_ = false;
+    is_comma_last_ = false;
+  }
+
+  const MatrixPlace& place_;
+  std::string_view text_;
+  Faults& faults_;
+  WordTable& table_;
+  Span body_;
+
+  bool commas_are_decimal_ = false;
+  bool semicolons_separate_cells_ = false;
+
+  RowText row_;  // the row being read
+  bool is_row_open_ = false;
+  bool is_closed_ = false;  // its bracket was closed
+  bool is_comma_last_ = false;
+  int depth_ = 0;  // open brackets
+};
+
+}  // namespace
+
+void read_plain_rows(const Paste& paste, Span body, WordTable& table) {
+  PlainReader(paste, table).read_lines(body);
+}
+
+}  // namespace qkv
