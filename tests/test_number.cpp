@@ -133,7 +133,7 @@ TEST_CASE("a look-alike is pointed at inside a number") {
 
 TEST_CASE("what is half a number is refused") {
   CHECK(fault("") == "0+0 '' is not a number");
-  CHECK(fault("-") == "0+1 '-' is not a number");
+  CHECK(fault("-") == "0+1 '-' is not a number / a missing value; every cell needs a number");
   CHECK(fault(".") == "0+1 '.' is not a number");
   CHECK(fault("1e") == "1+1 '1e' is not a number / an exponent needs digits, as in 1e-3");
   CHECK(fault("1/") == "0+2 '1/' is not a number");

@@ -76,6 +76,13 @@ Said hint_for_character(std::string_view at) {
   }
 }
 
+// "1+2i", "0.5-1j"
+bool is_complex(std::string_view lower) {
+  if (lower.size() < 2 || (lower.back() != 'i' && lower.back() != 'j')) return false;
+  return lower.find_first_not_of("0123456789.+-eij") == std::string_view::npos &&
+         (is_digit(lower[lower.size() - 2]) || lower[lower.size() - 2] == '.');
+}
+
 Said hint_for_word(std::string_view word) {
   const std::string lower = in_lower_case(word);
   if (lower == "o" || lower == "l" || word == "I") return hint_for_character(word);
@@ -84,6 +91,13 @@ Said hint_for_word(std::string_view word) {
   }
   if (lower == "infinity") return say({"write infinity as inf", "无穷大写作 inf"});
   if (lower == "true" || lower == "false") return say({"write 1 or 0", "请写 1 或 0"});
+  if (lower == "na" || lower == "n/a" || lower == "null" || lower == "none" || word == "-" || word == "--" ||
+      word == "—") {
+    return say({"a missing value; every cell needs a number", "缺失值；每个单元格都要有一个数"});
+  }
+  if (is_complex(lower)) {
+    return say({"a complex number; attention is over the real numbers", "这是复数；注意力只用实数"});
+  }
   if (lower == "sqrt") return say({"write a root without spaces: sqrt(2)", "平方根不带空格，写作 sqrt(2)"});
   return {};
 }

@@ -1,6 +1,7 @@
 // What is said of one matrix while it is read: errors up to a limit, and notes.
 #pragma once
 
+#include <string>
 #include <utility>
 
 #include "base/diagnostic.h"
@@ -15,6 +16,8 @@ struct MatrixPlace {
   Span name;    // where to point when nothing stands in the body; the section's header
   Said called;  // in messages: "[X]"
   Within within = Within::section;
+  std::string wanted =
+      {};  // the matrix's name, "K": chooses where a paste holds several; empty: none is known
 };
 
 class Faults {

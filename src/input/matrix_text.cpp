@@ -12,12 +12,12 @@
 
 #include "base/display_width.h"
 #include "input/fold.h"
-#include "input/plain_rows.h"
+#include "input/forms.h"
+#include "input/heading.h"
+#include "input/spelling.h"
 
 namespace qkv {
 namespace {
-
-constexpr std::size_t kLongestWord = 4000;  // bytes
 
 // "3 numbers"
 Said numbers(std::size_t count) {
@@ -27,15 +27,22 @@ Said numbers(std::size_t count) {
 class MatrixReader {
  public:
   MatrixReader(const MatrixPlace& place, CellRules rules, Diagnostics& diagnostics)
-      : place_(place), text_(place.source->text), rules_(rules), faults_(place, diagnostics) {}
+      : place_(place),
+        text_(place.source->text),
+        rules_(rules),
+        faults_(place, diagnostics),
+        cells_(place, rules, table_) {}
 
   std::optional<MatrixText> read() {
-    read_plain_rows({place_, faults_}, place_.body, table_);
+    read_words({place_, faults_}, place_.body, table_);
     if (is_hopeless()) return std::nullopt;
     if (table_.rows.empty()) {
       if (faults_.count() == 0) faults_.no_rows();
       return std::nullopt;
     }
+    find_elisions();
+    drop_heading({place_, faults_}, cells_, table_);
+    judge_commas();
     find_unmarked_labels();
     if (!widths_agree()) {
       // The numbers are read all the same: their faults are faults of their own.
@@ -45,6 +52,7 @@ class MatrixReader {
     result_.rows = static_cast<Index>(table_.rows.size());
     result_.cols = static_cast<Index>(table_.rows[0].width());
     read_cells();
+    turn();
     result_.has_faults = faults_.count() > 0;
     suspect_labels();
     return std::move(result_);
@@ -58,55 +66,126 @@ class MatrixReader {
   }
   bool is_hopeless() const { return faults_.is_hopeless(); }
 
-  // ---- labels ----
+  // ---- what the words are, before they are read ----
 
-  // Would this word be read as a number, right or wrong?  A mistyped number is no label.
-  bool is_meant_as_number(const Word& word) const {
-    if (word.is_quoted) return false;
-    if (is_too_long(word)) return true;
-    const std::string text = folded(written(word.span));
-    const char first = text[0];
-    if ((first >= '0' && first <= '9') || first == '-' || first == '+' || first == '.') return true;
-    NumberError ignored;
-    const std::optional<Number> number = parse_number(text, ignored);
-    if (number) return is_legal(*number) || number->kind == Number::Kind::nan;
-    return text == "e" || text == "pi" || text.starts_with("sqrt");
-  }
-
-  // Longer than any number or label; not even folded.
-  static bool is_too_long(const Word& word) { return word.span.end - word.span.begin > kLongestWord; }
-
-  bool is_legal(const Number& number) const {
-    switch (number.kind) {
-      case Number::Kind::finite:
-        return true;
-      case Number::Kind::infinite:
-        return rules_.infinity;
-      case Number::Kind::symbol:
-        return rules_.symbols;
-      case Number::Kind::blank:
-        return rules_.blanks;
-      case Number::Kind::nan:
-        return rules_.nan;
+  // Numbers that were left out when the matrix was printed: no width can be told of such a row.
+  void find_elisions() {
+    bool is_said = false;
+    for (RowText& row : table_.rows) {
+      for (std::size_t i = row.first; i < row.last; ++i) {
+        const std::string_view word = written(table_.words[i].span);
+        const bool may_be = word.starts_with('.') || word.starts_with('\\') || word.starts_with("\xe2");
+        if (!may_be || !is_elision(word)) continue;
+        row.is_broken = true;
+        if (is_said) continue;
+        is_said = true;
+        error(table_.words[i].span,
+              say({"'{0}': numbers were left out here when the matrix was printed",
+                   "“{0}”：打印时这里省略了一些数"},
+                  word),
+              say({"write them all; NumPy prints all with np.set_printoptions(threshold=sys.maxsize), "
+                   "PyTorch with "
+                   "torch.set_printoptions(profile=\"full\")",
+                   "请全部写出；让 NumPy 打印全部：np.set_printoptions(threshold=sys.maxsize)，PyTorch："
+                   "torch.set_printoptions(profile=\"full\")"}));
+      }
     }
-    return false;
   }
+
+  // Where a comma does not separate cells, all numbers together tell what it is.
+  void judge_commas() {
+    std::optional<Span> first;
+    bool has_decimal = false;
+    bool has_thousands = false;
+    bool has_quotes = false;
+    for (const RowText& row : table_.rows) {
+      for (std::size_t i = row.first + (row.label == Label::none ? 0 : 1); i < row.last; ++i) {
+        const Word& word = table_.words[i];
+        if (word.is_missing || CellReader::is_too_long(word)) continue;
+        const FoldedWord read = cells_.folded(word);
+        const std::size_t comma = read.text.find(',');
+        if (comma == std::string::npos) continue;
+        if (!first) {
+          const std::size_t at = word.span.begin + read.offsets[comma];
+          first = word.spelling < 0 ? Span{at, at + fold_at(place_.source->text, at).length} : word.span;
+          has_quotes = word.is_quoted;
+        }
+        const CommaUse use = comma_use(read.text);
+        has_decimal = has_decimal || use == CommaUse::decimal;
+        has_thousands = has_thousands || use == CommaUse::thousands;
+      }
+    }
+    if (!first) return;
+    const Said separator =
+        has_quotes ? say({"quotes enclose the numbers", "数写在引号里"})
+                   : say({"{0} separates the numbers", "数与数之间用的是{0}"}, table_.comma_separates);
+    if (has_thousands && !has_decimal) {
+      cells_.set_commas(CommaUse::thousands);
+      faults_.note(*first, say({"commas in {0} are read as thousands separators, because {1}",
+                                "{0} 中的逗号读作千位分隔符，因为{1}"},
+                               place_.called, separator));
+    } else {
+      cells_.set_commas(CommaUse::decimal);
+      faults_.note(*first, say({"commas in {0} are read as decimal points, because {1}",
+                                "{0} 中的逗号读作小数点，因为{1}"},
+                               place_.called, separator));
+    }
+  }
+
+  // "(1, 2, 3)^T" is how books write the vector of one token; a matrix is transposed.
+  void turn() {
+    const std::size_t signs = table_.transpositions.size();
+    if (signs == 1 && result_.rows > 1) table_.is_transposed = !table_.is_transposed;
+    if (signs == 1 && result_.rows == 1) {
+      faults_.note(table_.transpositions.front(),
+                   say({"a column vector is read as the row of its token", "列向量读作它那个 token 的一行"}));
+    }
+    if (!table_.is_transposed) return;
+    const auto rows = static_cast<std::size_t>(result_.rows);
+    const auto cols = static_cast<std::size_t>(result_.cols);
+    MatrixText turned;
+    for (std::size_t j = 0; j < cols; ++j) {
+      for (std::size_t i = 0; i < rows; ++i) {
+        turned.cells.push_back(std::move(result_.cells[i * cols + j]));
+        turned.cell_spans.push_back(result_.cell_spans[i * cols + j]);
+      }
+      turned.row_spans.push_back(result_.cell_spans[j]);
+    }
+    turned.rows = result_.cols;
+    turned.cols = result_.rows;
+    result_ = std::move(turned);
+    faults_.note(result_.row_spans.front(),
+                 say({"{0} is transposed, as it is written: {1}×{2}", "{0} 按所写转置：{1}×{2}"},
+                     place_.called, result_.rows, result_.cols));
+  }
+
+  // ---- labels ----
 
   void find_unmarked_labels() {
     const bool all_begin_with_a_label =
         std::all_of(table_.rows.begin(), table_.rows.end(), [&](const RowText& row) {
           if (row.label != Label::none) return true;
-          return row.words() > 1 && !is_meant_as_number(table_.words[row.first]);
+          const Word& first = table_.words[row.first];
+          NumberError ignored;
+          return row.words() > 1 && !cells_.is_meant_as_number(first) &&
+                 !(first.is_quoted && cells_.number(first, ignored));
         });
     bool has_labels = false;
+    // "1.5","2.5": quotes around every word are those of a spreadsheet, and make no label.
+    const bool are_all_quoted = std::all_of(table_.rows.begin(), table_.rows.end(), [&](const RowText& row) {
+      return row.words() > 1 && row.label == Label::none &&
+             std::all_of(table_.words.begin() + static_cast<long>(row.first),
+                         table_.words.begin() + static_cast<long>(row.last),
+                         [](const Word& word) { return word.is_quoted; });
+    });
     for (RowText& row : table_.rows) {
-      const bool is_quoted = row.words() > 0 && table_.words[row.first].is_quoted;
+      const bool is_quoted = !are_all_quoted && row.words() > 0 && table_.words[row.first].is_quoted;
       if (row.label == Label::none && (all_begin_with_a_label || is_quoted))
         row.label = Label::before_bracket;
       has_labels = has_labels || row.label != Label::none;
       // A label without its mark: whether it counts as a cell cannot be said.
       const bool is_doubtful =
-          row.label == Label::none && row.words() > 1 && !is_meant_as_number(table_.words[row.first]);
+          row.label == Label::none && row.words() > 1 && !cells_.is_meant_as_number(table_.words[row.first]);
       row.is_broken = row.is_broken || is_doubtful;
     }
     if (!has_labels) return;
@@ -170,6 +249,11 @@ class MatrixReader {
     for (const std::size_t i : whole) {
       if (table_.rows[i].width() == expected) continue;
       agree = false;
+      if (table_.rows[i].comma_at_end && table_.rows[i].width() + 1 == expected) {
+        error(*table_.rows[i].comma_at_end, say({"no number behind this ','", "这个“,”后面没有数"}),
+              say({"write 0 for a zero", "零也要写成 0"}));
+        continue;
+      }
       error(
           table_.rows[i].span,
           say({"row {0} of {1} has {2}, but row {4} has {3}", "{1} 的第 {0} 行有 {2}，而第 {4} 行有 {3} 个"},
@@ -195,37 +279,35 @@ class MatrixReader {
   }
 
   Number cell(const Word& word) {
-    const std::string_view as_written = written(word.span);
-    if (fold_at(as_written, 0).value == ',' && as_written.size() <= 3)
-      return {};  // reported as a missing number
-    if (word.is_quoted) {
-      if (as_written.size() < 2 || !as_written.ends_with('"')) return {};  // reported as an unclosed quote
-      error(word.span, say({"text in quotes where a number is expected", "这里应当是数，却是引号中的文字"}));
-      return {};
-    }
-    if (is_too_long(word)) {
+    if (word.is_missing || is_elision(written(word.span))) return {};  // said already
+    if (word.is_quoted && !is_closed_quote(word)) return {};
+    if (CellReader::is_too_long(word)) {
       error(word.span,
             say({"a word of {0} bytes where a number is expected", "这里应当是数，却是 {0} 字节长的字串"},
-                as_written.size()));
+                word.span.end - word.span.begin));
       return {};
     }
-    FoldedWord read = folded_word(as_written);
-    if (table_.commas_are_decimal) std::replace(read.text.begin(), read.text.end(), ',', '.');
     NumberError fault;
-    std::optional<Number> number = parse_number(read.text, fault);
-    if (number && is_legal(*number)) {
+    if (std::optional<Number> number = cells_.number(word, fault)) {
       if (number->kind == Number::Kind::symbol) suspect_letter(word, *number);
       return std::move(*number);
     }
-    if (number) fault = illegal(*number);
+    if (word.is_quoted) {
+      error(word.span, say({"text in quotes where a number is expected", "这里应当是数，却是引号中的文字"}));
+      return {};
+    }
     if (fault.hint.empty() && is_first_of_several(word)) {
       fault.hint = say({"a label needs ':' or '|' after it", "标签后面要写“:”或“|”"});
     }
-    const std::size_t begin = std::min(fault.at, read.text.size());
-    const std::size_t end = std::min(fault.at + fault.length, read.text.size());
-    error({word.span.begin + read.offsets[begin], word.span.begin + read.offsets[end]},
-          std::move(fault.message), std::move(fault.hint));
+    error({word.span.begin + fault.at, word.span.begin + fault.at + fault.length}, std::move(fault.message),
+          std::move(fault.hint));
     return {};
+  }
+
+  // A quote that is never closed was said.
+  bool is_closed_quote(const Word& word) const {
+    const std::string_view text = written(word.span);
+    return text.size() >= 2 && text.ends_with('"');
   }
 
   bool is_first_of_several(const Word& word) const {
@@ -233,31 +315,8 @@ class MatrixReader {
                                       [](std::size_t at, const RowText& r) { return at < r.span.begin; });
     if (row == table_.rows.begin()) return false;
     const RowText& found = *(row - 1);
-    return found.words() > 1 && table_.words[found.first].span == word.span && !is_meant_as_number(word);
-  }
-
-  NumberError illegal(const Number& number) const {
-    NumberError fault = not_a_number(number.text);
-    switch (number.kind) {
-      case Number::Kind::symbol:
-        if (fault.hint.empty() && number.text[0] == 'v') {
-          fault.hint = say({"symbols stand only in [V]", "符号只能出现在 [V] 中"});
-        }
-        break;
-      case Number::Kind::infinite:
-        fault.message = say({"'{0}' is not allowed in {1}", "{1} 中不能有“{0}”"}, number.text, place_.called);
-        fault.hint = say({"infinity is legal in mask, bias, scores, scaled, masked and expect.*",
-                          "无穷大只能出现在 mask、bias、scores、scaled、masked 和 expect.* 中"});
-        break;
-      case Number::Kind::blank:
-        fault.message = say({"'_' is not a number", "“_”不是数字"});
-        fault.hint = say({"a cell is left blank only on an answer sheet", "只有答题纸上才能留空"});
-        break;
-      case Number::Kind::nan:
-      case Number::Kind::finite:
-        break;
-    }
-    return fault;
+    return found.words() > 1 && table_.words[found.first].span == word.span &&
+           !cells_.is_meant_as_number(word);
   }
 
   // In V the letter O is a legal symbol, and hardly ever meant as one.
@@ -291,6 +350,7 @@ class MatrixReader {
   CellRules rules_;
   Faults faults_;
   WordTable table_;
+  CellReader cells_;
   int number_labels_ = 0;
   MatrixText result_;
 };

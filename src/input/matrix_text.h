@@ -14,18 +14,10 @@
 #include "base/diagnostic.h"
 #include "base/matrix.h"
 #include "base/number.h"
+#include "input/cells.h"
 #include "input/faults.h"
-#include "input/words.h"
 
 namespace qkv {
-
-// Which cells besides finite numbers are legal here.
-struct CellRules {
-  bool symbols = false;   // v0, in V
-  bool infinity = false;  // in scores, masks and biases
-  bool blanks = false;    // "_", on answer sheets
-  bool nan = false;       // there too: programs print it
-};
 
 struct MatrixText {
   Index rows = 0;

@@ -8,20 +8,52 @@
 #include "base/display_width.h"
 #include "input/fold.h"
 #include "input/lines.h"
+#include "input/spelling.h"
 
 namespace qkv {
 namespace {
+
+// "please → [1, 0]": bytes of the arrow that the text begins with.
+std::size_t arrow_length(std::string_view text) {
+  for (const std::string_view arrow : {"→", "⟶", "⇒", "↦", "->", "=>"}) {
+    if (text.starts_with(arrow)) return arrow.size();
+  }
+  return 0;
+}
+
+// "[1, 0].T", "(1, 0)^T", "[1 0]'": bytes of the sign that the text after the bracket begins with.
+std::size_t transposition_length(std::string_view text) {
+  for (const std::string_view sign : {".T", "^T", "^{T}", "^\\top", "^{\\top}", "ᵀ", "⊤", "'", ".t()"}) {
+    if (!text.starts_with(sign)) continue;
+    const std::string_view after = text.substr(sign.size());
+    const bool is_whole =
+        after.empty() || std::string_view(" \t;,)]}$").find(after[0]) != std::string_view::npos;
+    if (is_whole) return sign.size();
+  }
+  return 0;
+}
 
 class PlainReader {
  public:
   PlainReader(const Paste& paste, WordTable& table)
       : place_(paste.place), text_(paste.place.source->text), faults_(paste.faults), table_(table) {}
 
-  void read_lines(Span body) {
+  void read_lines(Span body, bool is_one_row) {
     body_ = body;
-    commas_are_decimal_ = guess_decimal_comma();
-    table_.commas_are_decimal = commas_are_decimal_;
+    is_one_row_ = is_one_row;
+    commas_are_inner_ = guess_inner_commas();
+    if (!commas_are_inner_) doubt_commas();
     read_words();
+  }
+
+  void read_one_row(const Word* label, Span row) {
+    if (label) {
+      add_word(*label);
+      row_.label = Label::marked;
+    }
+    is_one_row_ = true;
+    read_line(row.begin, row.end);
+    end_row();
   }
 
  private:
@@ -37,19 +69,19 @@ class PlainReader {
     for (std::size_t at = body_.begin; at < body_.end;) {
       const Line line = line_at(text_, at, body_.end);
       at = line.next;
-      if (!line.is_blank() && !take(line)) return;
+      const bool is_code_fence = written(line.content).starts_with("```");
+      if (!line.is_blank() && !is_code_fence && !take(line)) return;
     }
   }
 
   // "1,5 <tab> -2,25": where tabs separate the cells, or ";" does on every line, a comma
-  // between two digits is a decimal comma.  Brackets or spaces around commas say otherwise.
-  bool guess_decimal_comma() {
+  // between two digits is part of a number.  Brackets or spaces around commas say otherwise.
+  bool guess_inner_commas() {
     bool has_tabs = false;
     bool has_comma = false;
     bool is_possible = true;
     std::size_t lines = 0;
     std::optional<std::size_t> semicolons;  // the same inside every line
-    std::optional<Span> first_comma;
     each_line([&](const Line& line) {
       ++lines;
       std::size_t inner_semicolons = 0;
@@ -62,8 +94,8 @@ class PlainReader {
         if (c.value == '\t' || c.value == ';') field_has_comma = false;
         if (c.value == ' ' || is_open_bracket(c.value) || c.value == '"') is_possible = false;
         if (c.value == ',') {
-          if (field_has_comma || !is_digit_at(next, line) || !is_digit_before(at, line)) is_possible = false;
-          if (!first_comma) first_comma = Span{at, next};
+          if (!is_digit_at(next, line) || !is_digit_before(at, line)) is_possible = false;
+          if (field_has_comma && !is_group_at(next, line)) is_possible = false;  // not 1,234,567
           has_comma = field_has_comma = true;
         }
         at = next;
@@ -76,17 +108,46 @@ class PlainReader {
     const bool semicolons_separate = !has_tabs && lines > 1 && semicolons.value_or(0) > 0;
     if (!is_possible || !has_comma || !(has_tabs || semicolons_separate)) return false;
     semicolons_separate_cells_ = semicolons_separate;
-    faults_.note(*first_comma,
-                 say({"commas in {0} are read as decimal points, because {1} separates the numbers",
-                      "{0} 中的逗号读作小数点，因为数与数之间用的是{1}"},
-                     place_.called, semicolons_separate ? Said{"';'", " ';'"} : Said{"a tab", "制表符"}));
+    table_.comma_separates = semicolons_separate ? Said{"';'", " ';'"} : Said{"a tab", "制表符"};
     return true;
+  }
+
+  // "1,5" alone on every line: two numbers, or one with a decimal comma.
+  void doubt_commas() {
+    std::optional<Span> first;
+    bool is_doubtful = true;
+    each_line([&](const Line& line) {
+      std::size_t commas = 0;
+      for (std::size_t at = line.content.begin; at < line.content.end; at += fold_at(text_, at).length) {
+        const char c = fold_at(text_, at).value;
+        const bool is_sign = (c == '-' || c == '+') && at == line.content.begin;
+        const bool is_inner_comma =
+            c == ',' && at > line.content.begin && is_digit_at(at + fold_at(text_, at).length, line);
+        if (is_inner_comma) ++commas;
+        is_doubtful = is_doubtful && (is_inner_comma || is_sign || (c >= '0' && c <= '9'));
+      }
+      is_doubtful = is_doubtful && commas == 1;
+      if (!first) first = line.content;
+      return is_doubtful;
+    });
+    if (!is_doubtful || !first) return;
+    faults_.note(*first, say({"'{0}' is read as two numbers; a decimal point is written '.'",
+                              "“{0}”读作两个数；小数点写作“.”"},
+                             written(*first)));
   }
 
   bool is_digit_at(std::size_t at, const Line& line) const {
     if (at >= line.content.end) return false;
     const char c = fold_at(text_, at).value;
     return c >= '0' && c <= '9';
+  }
+  // Three digits and no more.
+  bool is_group_at(std::size_t at, const Line& line) const {
+    for (int i = 0; i < 3; ++i) {
+      if (!is_digit_at(at, line)) return false;
+      at += fold_at(text_, at).length;
+    }
+    return !is_digit_at(at, line);
   }
   bool is_digit_before(std::size_t at, const Line& line) const {
     if (at == line.content.begin) return false;
@@ -121,6 +182,21 @@ class PlainReader {
       return !is_hopeless();
     });
     end_row();
+    if (third_bracket_) judge_stack();
+  }
+
+  // "[[[1, 0], [0, 1]]]": a stack of one matrix, as batches are printed, is that matrix.
+  void judge_stack() {
+    const bool is_one = std::all_of(opened_.begin(), opened_.end() - 1, [](std::size_t n) { return n == 1; });
+    if (is_one) {
+      faults_.note(*third_bracket_,
+                   say({"a stack of one matrix is read as that matrix", "只含一个矩阵的一叠，读作这个矩阵"}));
+      return;
+    }
+    table_.is_stack = true;
+    error(*third_bracket_,
+          say({"brackets three deep: this is a stack of matrices", "括号有三层：这是多个矩阵叠在一起"}),
+          say({"write one matrix in each section", "每个小节只写一个矩阵"}));
   }
 
   // In a section the outline has told of it; a matrix file has no outline.
@@ -133,6 +209,7 @@ class PlainReader {
   }
 
   void read_line(std::size_t at, std::size_t end) {
+    goes_on_ = false;
     if (!is_row_open_ && depth_ == 0) at = label_with_commas(at, end);
     while (at < end && !is_hopeless()) {
       const Folded c = fold_at(text_, at);
@@ -158,12 +235,21 @@ class PlainReader {
       } else if (c.value == ':' || c.value == '|') {
         mark_label(here);
         at = here.end;
+      } else if (const std::size_t sign = is_closed_ ? transposition_length(text_.substr(at, end - at)) : 0;
+                 sign > 0) {
+        table_.transpositions.push_back({at, at + sign});
+        at += sign;
+      } else if (const std::size_t arrow = arrow_length(text_.substr(at, end - at)); arrow > 0) {
+        mark_label({at, at + arrow});
+        at += arrow;
+      } else if (text_.substr(at, end - at).starts_with("//")) {
+        at = end;  // a comment in C
       } else {
         at = c.value == '"' ? quoted_word(at, end) : word(at, end);
       }
     }
     // "[[1, 2," + "3, 4]]": a row that stands in its own bracket inside another goes on.
-    if (depth_ < 2 || !is_row_open_) end_row();
+    if (!is_one_row_ && !goes_on_ && (depth_ < 2 || !is_row_open_)) end_row();
   }
 
   // "a,b | 1 2": before ":" or "|" a comma belongs to the label.  Reads such a label and its sign;
@@ -177,7 +263,7 @@ class PlainReader {
       const Span span{here, here + c.length};
       if (c.value == ':' || c.value == '|') {
         if (!label || !has_comma) return at;
-        add_word({*label, false});
+        add_word({.span = *label});
         mark_label(span);
         return span.end;
       }
@@ -207,12 +293,9 @@ class PlainReader {
     if (is_row_open_ && words_in_row() == 1 && row_.label == Label::none && depth_ < 2)
       row_.label = Label::before_bracket;
     ++depth_;
-    if (depth_ == 3 && !table_.is_stack) {
-      table_.is_stack = true;
-      error(here,
-            say({"brackets three deep: this is a stack of matrices", "括号有三层：这是多个矩阵叠在一起"}),
-            say({"write one matrix in each section", "每个小节只写一个矩阵"}));
-    }
+    if (depth_ >= 3 && !third_bracket_) third_bracket_ = here;
+    if (static_cast<std::size_t>(depth_) > opened_.size()) opened_.resize(static_cast<std::size_t>(depth_));
+    ++opened_[static_cast<std::size_t>(depth_) - 1];
     is_comma_last_ = false;
     is_closed_ = false;
   }
@@ -230,9 +313,10 @@ class PlainReader {
     if (!is_between_rows && (is_comma_last_ || words_in_row() == (row_.label == Label::none ? 0U : 1U))) {
       error(here, say({"no number before this ','", "这个“,”前面没有数"}),
             say({"write 0 for a zero", "零也要写成 0"}));
-      add_word({here, false});  // counted, so that the row does not look ragged too
+      add_word({.span = here, .is_missing = true});  // counted, so that the row does not look ragged too
     }
     is_comma_last_ = true;
+    last_comma_ = here;
   }
 
   void mark_label(Span here) {
@@ -251,11 +335,11 @@ class PlainReader {
     const std::size_t close = text_.substr(0, end).find('"', begin + 1);
     if (close == std::string_view::npos) {
       error({begin, end}, say({"the quote is never closed on this line", "这一行的引号没有配对"}));
-      add_word({{begin, end}, true});
+      add_word({.span = {begin, end}, .is_quoted = true});
       row_.is_broken = true;
       return end;
     }
-    add_word({{begin, close + 1}, true});
+    add_word({.span = {begin, close + 1}, .is_quoted = true});
     return close + 1;
   }
 
@@ -263,30 +347,32 @@ class PlainReader {
     std::size_t at = begin;
     while (at < end) {
       const Folded c = fold_at(text_, at);
-      if (c.value == '(' && written({begin, at}).ends_with("sqrt")) {
-        at = end_of_root(at, end);
+      if (is_number_call(begin, at, end)) {
+        at = end_of_bracket(text_, at, end);
         continue;
       }
       const bool is_separator = is_space(c.value) || c.value == ';' || c.value == ':' || c.value == '|' ||
                                 c.value == '"' || is_open_bracket(c.value) || is_close_bracket(c.value) ||
-                                (c.value == ',' && !commas_are_decimal_);
+                                (c.value == ',' && !commas_are_inner_);
       if (is_separator) break;
+      if (at > begin && arrow_length(text_.substr(at, end - at)) > 0) break;
       at += c.length;
     }
-    add_word({{begin, at}, false});
+    // In MATLAB "..." at the end of a line joins it with the next one.
+    if (depth_ == 1 && at == end && is_row_open_ && written({begin, at}) == "...") {
+      goes_on_ = true;
+    } else {
+      add_word({.span = {begin, at}});
+    }
     return at;
   }
 
-  // After the bracket that closes "sqrt(", which may hold further ones.
-  std::size_t end_of_root(std::size_t at, std::size_t end) const {
-    int depth = 0;
-    while (at < end) {
-      const char c = fold_at(text_, at).value;
-      at += fold_at(text_, at).length;
-      if (c == '(') ++depth;
-      if (c == ')' && --depth == 0) return at;
-    }
-    return end;
+  // "sqrt(2)", "np.float64(0.5)"; but "tensor([" begins a list.
+  bool is_number_call(std::size_t begin, std::size_t bracket, std::size_t end) const {
+    const char c = fold_at(text_, bracket).value;
+    if ((c != '(' && c != '[') || !begins_number_call(written({begin, bracket}), c)) return false;
+    const std::size_t inside = bracket + fold_at(text_, bracket).length;
+    return inside < end && !is_open_bracket(fold_at(text_, inside).value);
   }
 
   std::size_t words_in_row() const { return is_row_open_ ? table_.words.size() - row_.first : 0; }
@@ -298,6 +384,8 @@ class PlainReader {
   }
 
   void add_word(Word word) {
+    // "t1 → [0.6, 0.4]   t2 → [0.4, 0.6]"
+    if (is_closed_ && is_row_open_ && depth_ == 0 && row_.label != Label::none) end_row();
     if (!is_row_open_) open_row(word.span.begin);
     row_.span.end = word.span.end;
     table_.words.push_back(word);
@@ -308,6 +396,7 @@ class PlainReader {
 
   void end_row() {
     if (is_row_open_) {
+      if (is_comma_last_ && depth_ == 0 && !is_closed_) row_.comma_at_end = last_comma_;
       row_.last = table_.words.size();
       table_.rows.push_back(row_);
     }
@@ -322,20 +411,29 @@ class PlainReader {
   WordTable& table_;
   Span body_;
 
-  bool commas_are_decimal_ = false;
+  bool is_one_row_ = false;
+  bool goes_on_ = false;  // after "..." at the end of a line
+  bool commas_are_inner_ = false;
   bool semicolons_separate_cells_ = false;
 
   RowText row_;  // the row being read
   bool is_row_open_ = false;
   bool is_closed_ = false;  // its bracket was closed
   bool is_comma_last_ = false;
-  int depth_ = 0;  // open brackets
+  Span last_comma_;
+  int depth_ = 0;                      // open brackets
+  std::vector<std::size_t> opened_;    // brackets ever opened at each depth
+  std::optional<Span> third_bracket_;  // the first that stands three deep
 };
 
 }  // namespace
 
-void read_plain_rows(const Paste& paste, Span body, WordTable& table) {
-  PlainReader(paste, table).read_lines(body);
+void read_plain_rows(const Paste& paste, Span body, WordTable& table, bool is_one_row) {
+  PlainReader(paste, table).read_lines(body, is_one_row);
+}
+
+void read_bracketed_row(const Paste& paste, const Word* label, Span row, WordTable& table) {
+  PlainReader(paste, table).read_one_row(label, row);
 }
 
 }  // namespace qkv

@@ -4,18 +4,15 @@
 //   sep  = spaces, tabs or ","; the brackets [ ] ( ) { } around a row or the whole are ignored
 #pragma once
 
-#include "input/faults.h"
-#include "input/words.h"
+#include "input/forms.h"
 
 namespace qkv {
 
-// A matrix's text before its form is known.
-struct Paste {
-  const MatrixPlace& place;
-  Faults& faults;
-};
-
 // Adds the rows of `body`, a part of the source.
-void read_plain_rows(const Paste& paste, Span body, WordTable& table);
+//   is_one_row  line breaks do not end a row, nor does anything but ";" and a bracket
+void read_plain_rows(const Paste& paste, Span body, WordTable& table, bool is_one_row = false);
+
+// Adds the one row between brackets, "[1, 0]", after its label.
+void read_bracketed_row(const Paste& paste, const Word* label, Span row, WordTable& table);
 
 }  // namespace qkv

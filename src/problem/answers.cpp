@@ -69,8 +69,9 @@ AnswerFile read_answers(const SourcePtr& source, Diagnostics& diagnostics) {
                         say({"[{0}] stands twice", "[{0}] 出现了两次"}, quotable(section.name)));
       continue;
     }
-    const MatrixPlace place{source, section.body, section.header,
-                            say({"[{0}]", "[{0}]"}, quotable(section.name)), Within::section};
+    const MatrixPlace place{source,          section.body,
+                            section.header,  say({"[{0}]", "[{0}]"}, quotable(section.name)),
+                            Within::section, section.name};
     auto text = read_matrix(place, kCells, diagnostics);
     if (!text) continue;
     file.answers.push_back(answer_of(section.name, std::move(*text), source, section.header));

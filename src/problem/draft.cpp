@@ -142,7 +142,7 @@ class DraftReader {
     if (!kind || draft_.has(name)) return;
     const Said called = say({"{0}", "{0}"}, name);
     DraftMatrix matrix =
-        read({source, {0, source->text.size()}, {0, 0}, called, Within::matrix_file}, kind->cells);
+        read({source, {0, source->text.size()}, {0, 0}, called, Within::matrix_file, name}, kind->cells);
     matrix.is_from_option = true;
     keep(*kind, std::move(matrix), name);
   }
@@ -163,7 +163,10 @@ class DraftReader {
 
   void read_section(const SourcePtr& source, const Section& section) {
     const Said called = say({"[{0}]", "[{0}]"}, quotable(section.name));
-    const MatrixPlace place{source, section.body, section.header, called, Within::section};
+    std::string_view wanted = section.name;
+    if (wanted.starts_with(kExpect)) wanted.remove_prefix(kExpect.size());
+    const MatrixPlace place{source, section.body,    section.header,
+                            called, Within::section, std::string(behind_prefixes(wanted))};
     if (section.name.starts_with(kExpect)) return expectation(place, section.name.substr(kExpect.size()));
     const SectionKind* kind = find_section_kind(section.name);
     const auto inner = behind_prefix(section.name);

@@ -8,6 +8,7 @@ namespace {
 
 constexpr CellRules kNumbers{};
 constexpr CellRules kWithInfinity{.infinity = true};
+constexpr CellRules kOfMask{.infinity = true, .truth = true};
 constexpr CellRules kWithSymbols{.symbols = true};
 
 const std::array kKinds{
@@ -30,7 +31,7 @@ const std::array kKinds{
     SectionKind{"scaled", kWithInfinity, false, {"scaled scores", "缩放后的分数"}},
     SectionKind{"masked", kWithInfinity, false, {"masked scores", "掩码后的分数"}},
     SectionKind{"weights", kNumbers, false, {"attention weights", "注意力权重"}},
-    SectionKind{"mask", kWithInfinity, false, {"which keys a query may look at", "查询可以看哪些键"}},
+    SectionKind{"mask", kOfMask, false, {"which keys a query may look at", "查询可以看哪些键"}},
     SectionKind{"bias", kWithInfinity, false, {"added to the scaled scores", "加到缩放后分数上的偏置"}},
     SectionKind{
         "W_a",

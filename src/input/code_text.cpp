@@ -1,0 +1,98 @@
+#include "input/code_text.h"
+
+#include <algorithm>
+
+#include "input/fold.h"
+#include "input/lines.h"
+
+namespace qkv {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+}  // namespace
+
+std::size_t end_of_name(std::string_view text, std::size_t at, std::size_t end) {
+  if (at >= end || !is_letter(text[at])) return at;
+  while (at < end) {
+    const bool is_scope = text[at] == ':' && at + 1 < end && text[at + 1] == ':';
+    if (is_scope) {
+      at += 2;
+    } else if (is_letter(text[at]) || is_digit(text[at]) || text[at] == '.') {
+      ++at;
+    } else {
+      break;
+    }
+  }
+  return at;
+}
+
+std::size_t skip_blank(std::string_view text, std::size_t at, std::size_t end) {
+  while (at < end) {
+    const Folded c = fold_at(text, at);
+    if (is_space(c.value) || c.value == '\n') {
+      at += c.length;
+    } else if (c.value == '#' || c.value == '%' || text.substr(at, end - at).starts_with("//") ||
+               text.substr(at, end - at).starts_with("```")) {
+      at = std::min(text.find('\n', at), end);
+    } else {
+      break;
+    }
+  }
+  return at;
+}
+
+std::optional<Declaration> declaration_at(std::string_view text, std::size_t begin, std::size_t end) {
+  const std::size_t line_end = std::min(text.find('\n', begin), end);
+  Declaration found;
+  int angles = 0;                         // open < of a template
+  std::optional<std::size_t> dimensions;  // where the first [ of "K[2][3]" stands
+  for (std::size_t at = begin; at < line_end;) {
+    const Folded c = fold_at(text, at);
+    const std::string_view rest = text.substr(at, line_end - at);
+    if (rest.starts_with("<-") && angles == 0) {
+      found.name = trimmed(text, {begin, at});
+      found.value = at + 2;
+      return found.name.begin < found.name.end ? std::optional(found) : std::nullopt;
+    }
+    if (c.value == '=' && angles == 0) {
+      if (rest.starts_with("==") || rest.starts_with("=>")) return std::nullopt;
+      found.name = trimmed(text, {begin, dimensions.value_or(at)});
+      found.value = at + c.length;
+      if (!is_plain_name(text.substr(found.name.begin, found.name.end - found.name.begin)) && !found.has_type)
+        return std::nullopt;
+      return found.name.begin < found.name.end ? std::optional(found) : std::nullopt;
+    }
+    if (c.value == '{' && found.has_type && angles == 0) {
+      found.name = trimmed(text, {begin, at});
+      found.value = at;
+      return found;
+    }
+    if (c.value == '<') {
+      ++angles;
+    } else if (c.value == '>') {
+      if (angles == 0) return std::nullopt;
+      --angles;
+      found.has_type = true;
+    } else if (c.value == '[') {
+      // Only a size between the brackets: "[1, 0]" is a row.
+      std::size_t inside = at + 1;
+      while (inside < line_end && is_digit(text[inside])) ++inside;
+      if (inside >= line_end || text[inside] != ']' || at == begin) return std::nullopt;
+      if (!dimensions) dimensions = at;
+      found.has_type = true;
+      at = inside + 1;
+      continue;
+    } else {
+      const bool may_stand = c.value == kOther || is_letter(c.value) || is_digit(c.value) ||
+                             is_space(c.value) || c.value == '.' || c.value == ':' || c.value == '*' ||
+                             c.value == '&' || (c.value == ',' && angles > 0);
+      if (!may_stand) return std::nullopt;
+    }
+    at += c.length;
+  }
+  return std::nullopt;
+}
+
+}  // namespace qkv

@@ -1,0 +1,159 @@
+// Matrices side by side, row by row, as the articles print them:
+//
+//           Q = K            V                   t1     t2                  t1     t2
+//   t1   [1, 0]        [1.0, 0.0]         t1   [ 1      0 ]     / √2   [ 0.71   0    ]
+//   t2   [0, 1]        [0.0, 1.0]         t2   [ 0      1 ]    ────►   [ 0      0.71 ]
+//
+// The heading that is the section's name chooses; without headings, [scores] is what is divided by a root,
+// and [scaled] what comes of it.
+
+#include <algorithm>
+#include <utility>
+
+#include "input/fold.h"
+#include "input/forms.h"
+#include "input/lines.h"
+#include "input/plain_rows.h"
+
+namespace qkv {
+namespace {
+
+struct GroupRow {
+  Span label;  // may be empty
+  std::vector<Span> groups;
+  std::vector<Span> between;  // what stands between a group and the next
+};
+
+// A row of two or more brackets that no comma separates; nullopt for any other line.
+std::optional<GroupRow> group_row(std::string_view text, const Line& line) {
+  GroupRow row;
+  std::size_t after = line.content.begin;
+  for (std::size_t at = line.content.begin; at < line.content.end;) {
+    const Folded c = fold_at(text, at);
+    if (!is_open_bracket(c.value)) {
+      at += c.length;
+      continue;
+    }
+    const std::size_t end = end_of_bracket(text, at, line.content.end);
+    const Span before = trimmed(text, {after, at});
+    if (row.groups.empty()) {
+      row.label = before;
+    } else {
+      row.between.push_back(before);
+    }
+    row.groups.push_back({at, end});
+    at = after = end;
+  }
+  if (row.groups.size() < 2 || after < line.content.end) return std::nullopt;
+  if (row.label.begin == row.label.end) return std::nullopt;  // "[1, 0] [0, 1]": rows
+  for (const Span between : row.between) {
+    const std::string_view written = text.substr(between.begin, between.end - between.begin);
+    // "t1 → [1, 0]   t2 → [0, 1]" are rows, and so are "[1, 0], [0, 1]"
+    const bool is_of_rows = written.ends_with(':') || written.ends_with("：") || written.ends_with("→") ||
+                            written.ends_with("->") || written.ends_with(',') || written.ends_with(';');
+    if (is_of_rows) return std::nullopt;
+  }
+  return row;
+}
+
+struct Groups {
+  std::vector<Span> headings;  // lines above the rows
+  std::vector<GroupRow> rows;
+};
+
+// nullopt when some line after the first row of groups is none.
+std::optional<Groups> groups_of(std::string_view text, Span body) {
+  Groups found;
+  for (std::size_t at = body.begin; at < body.end;) {
+    const Line line = line_at(text, at, body.end);
+    at = line.next;
+    if (line.is_blank()) continue;
+    if (auto row = group_row(text, line)) {
+      found.rows.push_back(std::move(*row));
+    } else if (found.rows.empty()) {
+      found.headings.push_back(line.content);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return found.rows.empty() || found.headings.size() > 2 ? std::nullopt : std::optional(std::move(found));
+}
+
+// Fields that two spaces or a tab separate.
+std::vector<Span> fields(std::string_view text, Span line) {
+  std::vector<Span> found;
+  std::size_t begin = line.begin;
+  for (std::size_t at = line.begin; at <= line.end; ++at) {
+    const bool is_gap =
+        at == line.end || text[at] == '\t' || text.substr(at, line.end - at).starts_with("  ");
+    if (!is_gap) continue;
+    const Span field = trimmed(text, {begin, at});
+    if (field.begin < field.end) found.push_back(field);
+    begin = at;
+  }
+  return found;
+}
+
+bool recognises(const Paste& paste, Span body) {
+  const std::string_view written = paste.written(body);
+  if (written.find_first_of("[({") == std::string_view::npos &&
+      written.find("［") == std::string_view::npos && written.find("（") == std::string_view::npos)
+    return false;
+  return groups_of(paste.text(), body).has_value();
+}
+
+std::optional<std::size_t> chosen(const Paste& paste, const Groups& groups) {
+  const std::size_t count = groups.rows.front().groups.size();
+  for (const Span heading : groups.headings) {
+    const std::vector<Span> names = fields(paste.text(), heading);
+    if (names.size() != count) continue;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (is_name_of(paste.written(names[i]), paste.place.wanted)) return i;
+    }
+  }
+  for (std::size_t i = 0; i + 1 < count; ++i) {
+    const std::string_view between = paste.written(groups.rows.front().between[i]);
+    if (!between.starts_with('/') && !between.starts_with("÷")) continue;
+    if (paste.place.wanted == "scores") return i;
+    if (paste.place.wanted == "scaled") return i + 1;
+  }
+  return std::nullopt;
+}
+
+Said read(const Paste& paste, Span body, WordTable& table) {
+  const Groups groups = *groups_of(paste.text(), body);
+  const auto group = chosen(paste, groups);
+  if (!group) {
+    const Span second = groups.rows.front().groups[1];
+    paste.faults.error({second.begin, second.begin + fold_at(paste.text(), second.begin).length},
+                       say({"two bracketed rows after one label", "一个标签后面有两组括号"}),
+                       say({"each matrix has a section of its own", "每个矩阵要有自己的小节"}));
+    return {};
+  }
+  for (const GroupRow& row : groups.rows) {
+    Span label = row.label;
+    while (label.end > label.begin &&
+           (paste.text()[label.end - 1] == ':' || paste.text()[label.end - 1] == '|'))
+      --label.end;
+    const Word word{.span = trimmed(paste.text(), label)};
+    if (*group >= row.groups.size()) {
+      paste.faults.error({row.label.begin, row.groups.back().end},
+                         say({"this row has {0} groups of numbers, but the first has {1}",
+                              "这一行有 {0} 组数，而第一行有 {1} 组"},
+                             row.groups.size(), groups.rows.front().groups.size()));
+      continue;
+    }
+    read_bracketed_row(paste, &word, row.groups[*group], table);
+  }
+  paste.faults.note(groups.rows.front().groups[*group],
+                    say({"of {0} matrices side by side number {1} is read as {2}",
+                         "并排的 {0} 个矩阵中，第 {1} 个读作 {2}"},
+                        groups.rows.front().groups.size(), *group + 1, paste.place.called));
+  return {};
+}
+
+}  // namespace
+
+const Form kGroupsForm{recognises, read};
+
+}  // namespace qkv

@@ -1,0 +1,220 @@
+// Markdown tables:
+//
+//   | 位置 | Key     | Value   |          | | 小猫 | 坐在 |
+//   |------|---------|---------|          |---|---|---|
+//   | A    | $[2,0]$ | $[1,0]$ |          | cat | 0.85 | 0.10 |
+//
+// The line of dashes makes it one.  Where cells are whole vectors, the heading that is the section's name
+// chooses the column.
+
+#include <algorithm>
+#include <utility>
+
+#include "base/number.h"
+#include "input/fold.h"
+#include "input/forms.h"
+#include "input/lines.h"
+#include "input/plain_rows.h"
+#include "input/spelling.h"
+
+namespace qkv {
+namespace {
+
+struct Row {
+  std::vector<Span> cells;
+};
+
+// Without white space, "$", "**" and "`" around it.
+Span undressed(std::string_view text, Span cell) {
+  constexpr std::string_view kDress = "$*`";
+  cell = trimmed(text, cell);
+  while (cell.begin < cell.end && kDress.find(text[cell.begin]) != std::string_view::npos) ++cell.begin;
+  while (cell.begin < cell.end && kDress.find(text[cell.end - 1]) != std::string_view::npos) --cell.end;
+  return trimmed(text, cell);
+}
+
+// The fields between "|"; not split inside $…$, nor at "\|".
+Row row_of(std::string_view text, Span line) {
+  Row row;
+  line = trimmed(text, line);
+  if (line.begin < line.end && text[line.begin] == '|') ++line.begin;
+  bool is_math = false;
+  std::size_t begin = line.begin;
+  for (std::size_t at = line.begin; at < line.end; ++at) {
+    if (text[at] == '$') is_math = !is_math;
+    if (text[at] != '|' || is_math || (at > line.begin && text[at - 1] == '\\')) continue;
+    row.cells.push_back(undressed(text, {begin, at}));
+    begin = at + 1;
+  }
+  if (!trimmed(text, {begin, line.end}).begin || trimmed(text, {begin, line.end}).begin < line.end)
+    row.cells.push_back(undressed(text, {begin, line.end}));
+  return row;
+}
+
+// "|---|:--:|"
+bool is_line_of_dashes(std::string_view line) {
+  return line.find("--") != std::string_view::npos && line.find('|') != std::string_view::npos &&
+         line.find_first_not_of("|-: \t\r") == std::string_view::npos;
+}
+
+template <class Do>
+void each_line(std::string_view text, Span body, Do&& take) {
+  for (std::size_t at = body.begin; at < body.end;) {
+    const Line line = line_at(text, at, body.end);
+    at = line.next;
+    take(line.whole);
+  }
+}
+
+bool recognises(const Paste& paste, Span body) {
+  if (paste.written(body).find("--") == std::string_view::npos) return false;
+  bool found = false;
+  each_line(paste.text(), body, [&](Span line) { found = found || is_line_of_dashes(paste.written(line)); });
+  return found;
+}
+
+class MarkdownTable {
+ public:
+  MarkdownTable(const Paste& paste, WordTable& table) : paste_(paste), table_(table), out_(table) {}
+
+  Said read(Span body) {
+    split(body);
+    const Said name = say({"a Markdown table", " Markdown 表格"});
+    if (rows_.empty()) {
+      paste_.faults.error(heading_span_,
+                          say({"the table has no rows below its heading", "表头下面没有任何一行"}));
+      return {};
+    }
+    std::vector<std::size_t> vectors;
+    for (std::size_t j = 0; j < rows_.front().cells.size(); ++j) {
+      if (is_vector(rows_.front().cells[j])) vectors.push_back(j);
+    }
+    if (vectors.empty()) {
+      numbers();
+    } else if (const auto column = chosen(vectors)) {
+      column_of_vectors(*column, vectors.front());
+    } else {
+      return {};
+    }
+    return name;
+  }
+
+ private:
+  std::string_view written(Span span) const { return paste_.written(span); }
+
+  void split(Span body) {
+    bool is_below = false;
+    Span before{};
+    each_line(paste_.text(), body, [&](Span line) {
+      if (is_line_of_dashes(written(line))) {
+        is_below = true;
+        heading_span_ = before;
+        heading_ = row_of(paste_.text(), before);
+      } else if (is_below && written(line).find('|') != std::string_view::npos) {
+        rows_.push_back(row_of(paste_.text(), line));
+      } else if (is_below && trimmed(paste_.text(), line).begin < line.end) {
+        left_out_ = left_out_.end == 0 ? line : left_out_;
+      }
+      before = line;
+    });
+  }
+
+  bool is_vector(Span cell) const {
+    const std::string_view text = written(cell);
+    return !text.empty() && is_open_bracket(fold_at(text, 0).value) && text.size() > 2;
+  }
+
+  // ---- vectors in cells ----
+
+  std::optional<std::size_t> chosen(const std::vector<std::size_t>& vectors) const {
+    std::vector<std::string> names;
+    for (const std::size_t j : vectors) {
+      const std::string_view name = j < heading_.cells.size() ? written(heading_.cells[j]) : "";
+      if (is_name_of(name, paste_.place.wanted)) return j;
+      names.emplace_back(name);
+    }
+    if (vectors.size() == 1) return vectors.front();
+    paste_.faults.error(
+        heading_span_,
+        say({"the table has vectors in the columns {0}; which are meant cannot be told",
+             "表格的这几列都是向量：{0}；看不出要哪一列"},
+            listed(names)),
+        say({"the heading of one column should be the section's name", "请让其中一列的表头与小节同名"}));
+    return std::nullopt;
+  }
+
+  void column_of_vectors(std::size_t column, std::size_t first_vector) {
+    for (const Row& row : rows_) {
+      const bool has_label = first_vector > 0 && row.cells[0].begin < row.cells[0].end;
+      const Word label{.span = has_label ? row.cells[0] : Span{}};
+      if (column >= row.cells.size() || row.cells[column].begin == row.cells[column].end) {
+        const Span here = row.cells.back();
+        if (has_label) out_.label(label);
+        out_.cell(missing_word(paste_, {here.begin, here.begin + 1}));
+        out_.end_row();
+        continue;
+      }
+      read_bracketed_row(paste_, has_label ? &label : nullptr, row.cells[column], table_);
+    }
+  }
+
+  // ---- numbers in cells ----
+
+  // Labels have no digit that a number could begin with; a column headed by a word and counting 1, 2, 3 is
+  // one too.
+  bool has_labels() const {
+    if (std::all_of(rows_.begin(), rows_.end(), [&](const Row& r) { return r.cells.size() < 2; }))
+      return false;
+    if (!heading_.cells.empty() && heading_.cells[0].begin == heading_.cells[0].end) return true;
+    return std::all_of(rows_.begin(), rows_.end(),
+                       [&](const Row& r) { return !r.cells.empty() && !looks_like_number(r.cells[0]); });
+  }
+
+  bool looks_like_number(Span cell) const {
+    const std::string text = folded(written(cell));
+    NumberError ignored;
+    const auto number = parse_number(text, ignored);
+    return text.empty() || (number && number->kind != Number::Kind::symbol) || respelt(text, false) ||
+           latex_number(text).has_value() || (text[0] >= '0' && text[0] <= '9') || text[0] == '-';
+  }
+
+  void numbers() {
+    const bool labels = has_labels();
+    table_.comma_separates = say({"'|'", " '|' "});
+    for (const Row& row : rows_) {
+      for (std::size_t j = 0; j < row.cells.size(); ++j) {
+        const Span cell = row.cells[j];
+        const std::string_view text = written(cell);
+        if (j == 0 && labels) {
+          if (!text.empty()) out_.label({.span = cell});
+        } else if (text.empty()) {
+          out_.cell(missing_word(paste_, {cell.begin - 1, cell.begin}));
+        } else if (text.find('\\') != std::string_view::npos && !is_elision(text) && latex_number(text)) {
+          out_.cell(table_.spelt(cell, *latex_number(text)));
+        } else {
+          out_.cell({.span = cell});
+        }
+      }
+      out_.end_row();
+    }
+    if (left_out_.end > 0) {
+      paste_.faults.note(left_out_, say({"what stands around the table is not read", "表格以外的文字不读"}));
+    }
+  }
+
+  const Paste& paste_;
+  WordTable& table_;
+  RowBuilder out_;
+  Row heading_;
+  Span heading_span_;
+  Span left_out_{};
+  std::vector<Row> rows_;
+};
+
+Said read(const Paste& paste, Span body, WordTable& table) { return MarkdownTable(paste, table).read(body); }
+
+}  // namespace
+
+const Form kMarkdownForm{recognises, read};
+
+}  // namespace qkv

@@ -1,0 +1,90 @@
+#include "input/heading.h"
+
+#include <algorithm>
+
+#include "base/display_width.h"
+
+namespace qkv {
+namespace {
+
+// The word as 0, 1, 2 …; nullopt for any other.
+std::optional<std::size_t> counted(const CellReader& cells, const Word& word) {
+  if (word.is_quoted || word.is_missing || CellReader::is_too_long(word)) return std::nullopt;
+  const std::string text = cells.folded(word).text;
+  if (text.empty() || text.size() > 6 || text.find_first_not_of("0123456789") != std::string::npos)
+    return std::nullopt;
+  return std::stoul(text);
+}
+
+class Heading {
+ public:
+  Heading(const CellReader& cells, const WordTable& table) : cells_(cells), table_(table) {}
+
+  bool is_of_words() const {
+    const RowText& first = table_.rows[0];
+    const RowText& second = table_.rows[1];
+    if (first.label != Label::none) return false;
+    const bool is_wider = second.words() == first.words() + 1;
+    if (!is_wider && second.words() != first.words()) return false;
+    for (std::size_t i = first.first; i < first.last; ++i) {
+      if (!is_name(table_.words[i], is_wider)) return false;
+    }
+    for (std::size_t i = second.first; i < second.last; ++i) {
+      NumberError ignored;
+      const auto number = cells_.number(table_.words[i], ignored);
+      const bool is_symbol = number && number->kind == Number::Kind::symbol;
+      if (number && !is_symbol) return true;
+    }
+    return false;
+  }
+
+  bool is_of_counts() const {
+    const RowText& first = table_.rows[0];
+    const auto base = counted(cells_, table_.words[first.first]);
+    if (first.label != Label::none || !base || *base > 1) return false;
+    for (std::size_t i = first.first; i < first.last; ++i) {
+      if (counted(cells_, table_.words[i]) != *base + i - first.first) return false;
+    }
+    for (std::size_t i = 1; i < table_.rows.size(); ++i) {
+      const RowText& row = table_.rows[i];
+      if (row.label != Label::none || row.words() != first.words() + 1) return false;
+      if (counted(cells_, table_.words[row.first]) != *base + i - 1) return false;
+    }
+    return true;
+  }
+
+ private:
+  // A mistyped number, such as the letter O, is none; nor are symbols, where V may hold them as values.
+  bool is_name(const Word& word, bool may_be_symbol) const {
+    if (word.is_missing || CellReader::is_too_long(word)) return false;
+    const std::string text = cells_.folded(word).text;
+    if (!not_a_number(text).hint.empty()) return false;
+    NumberError ignored;
+    const auto number = cells_.number(word, ignored);
+    if (number) return number->kind == Number::Kind::symbol && may_be_symbol;
+    return word.is_quoted || !cells_.is_meant_as_number(word);
+  }
+
+  const CellReader& cells_;
+  const WordTable& table_;
+};
+
+}  // namespace
+
+void drop_heading(const Paste& paste, const CellReader& cells, WordTable& table) {
+  if (table.rows.size() < 2 || table.rows[0].words() == 0 || table.rows[0].is_broken) return;
+  const Heading heading(cells, table);
+  const bool is_of_counts = heading.is_of_counts();
+  if (!is_of_counts && !heading.is_of_words()) return;
+  std::string names;
+  for (std::size_t i = table.rows[0].first; i < table.rows[0].last; ++i)
+    names += (names.empty() ? "" : " ") + std::string(paste.written(table.words[i].span));
+  paste.faults.note(
+      table.rows[0].span,
+      say({"'{0}' is read as a heading, not as a row", "“{0}”读作表头，不是一行数"}, quotable(names)));
+  table.rows.erase(table.rows.begin());
+  if (!is_of_counts) return;
+  for (RowText& row : table.rows) ++row.first;
+}
+
+}  // namespace qkv

@@ -1,0 +1,270 @@
+#include "input/spelling.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace qkv {
+namespace {
+
+constexpr std::array<std::string_view, 22> kNumberTypes{
+    "float",    "double",  "half",     "int",      "long",    "float16",   "float32", "float64",
+    "bfloat16", "int8",    "int16",    "int32",    "int64",   "uint8",     "tensor",  "scalar",
+    "Decimal",  "Float32", "Fraction", "Rational", "Float64", "longdouble"};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_name_character(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.';
+}
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+}
+
+// "np.float64" → "float64"
+std::string_view last_name(std::string_view text) {
+  std::size_t begin = text.size();
+  while (begin > 0 && is_name_character(text[begin - 1])) --begin;
+  const std::string_view name = text.substr(begin);
+  return name.substr(name.rfind('.') + 1);  // npos + 1 is 0
+}
+
+bool is_root(std::string_view name) { return name.ends_with("sqrt") || name.ends_with("Sqrt"); }
+
+std::string_view without_sign(std::string_view text) {
+  return text.starts_with('-') || text.starts_with('+') ? text.substr(1) : text;
+}
+
+std::optional<std::string> truth(std::string_view word) {
+  for (const std::string_view yes : {"True", "true", "TRUE", "✓", "✔", "☑", "√"}) {
+    if (word == yes) return "1";
+  }
+  for (const std::string_view no : {"False", "false", "FALSE", "✗", "✘", "✕", "✖", "☒", "☐"}) {
+    if (word == no) return "0";
+  }
+  return std::nullopt;
+}
+
+// "np.float64(0.5)" → "0.5", "Fraction(1, 2)" → "1/2"
+void open_type_call(std::string& text) {
+  const std::size_t sign = text.starts_with('-') || text.starts_with('+') ? 1 : 0;
+  const std::size_t open = text.find('(');
+  if (open == std::string::npos || !text.ends_with(')')) return;
+  const std::string_view name = std::string_view(text).substr(sign, open - sign);
+  if (std::find(kNumberTypes.begin(), kNumberTypes.end(), last_name(name)) == kNumberTypes.end()) return;
+  std::string inside = text.substr(open + 1, text.size() - open - 2);
+  std::erase_if(inside, [](char c) { return c == ' ' || c == '"' || c == '\''; });
+  replace_all(inside, ",", "/");
+  if (sign == 1 && text[0] == '-') {
+    inside = inside.starts_with('-') ? inside.substr(1) : "-" + inside;
+  }
+  text = std::move(inside);
+}
+
+void write_roots(std::string& text) {
+  if (text.find('[') != std::string::npos) {
+    replace_all(text, "Sqrt[", "sqrt(");
+    replace_all(text, "]", ")");
+  }
+  for (const std::string_view module : {"np.", "numpy.", "math.", "torch.", "jnp.", "cmath."}) {
+    replace_all(text, std::string(module) + "sqrt", "sqrt");
+  }
+  for (std::size_t at = text.find("√"); at != std::string::npos; at = text.find("√")) {
+    std::size_t end = at + std::string_view("√").size();
+    if (end < text.size() && text[end] == '(') {
+      text.replace(at, end - at, "sqrt");
+      continue;
+    }
+    const std::size_t begin = end;
+    while (end < text.size() && (is_digit(text[end]) || text[end] == '.')) ++end;
+    if (end == begin) return;
+    text.replace(at, end - at, "sqrt(" + text.substr(begin, end - begin) + ")");
+  }
+  // "2sqrt(2)": a product without its sign.
+  for (std::size_t at = text.find("sqrt"); at != std::string::npos; at = text.find("sqrt", at + 5)) {
+    if (at > 0 && is_digit(text[at - 1])) text.insert(at, "*");
+  }
+}
+
+// "×10^-3", "·10⁻²", "*10**-3", "*^-3" → "e-3"
+void write_powers_of_ten(std::string& text) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kSuperscripts{{{"⁰", "0"},
+                                                                                         {"¹", "1"},
+                                                                                         {"²", "2"},
+                                                                                         {"³", "3"},
+                                                                                         {"⁴", "4"},
+                                                                                         {"⁵", "5"},
+                                                                                         {"⁶", "6"},
+                                                                                         {"⁷", "7"},
+                                                                                         {"⁸", "8"},
+                                                                                         {"⁹", "9"},
+                                                                                         {"⁻", "-"},
+                                                                                         {"⁺", "+"}}};
+  for (const std::string_view times : {"×10", "·10", "⋅10", "∙10", "*10", "x10", "X10"}) {
+    const std::size_t at = text.find(times);
+    if (at == std::string::npos || at == 0 || !(is_digit(text[at - 1]) || text[at - 1] == '.')) continue;
+    std::string power = text.substr(at + times.size());
+    if (power.starts_with('^')) {
+      power.erase(0, 1);
+    } else if (power.starts_with("**")) {
+      power.erase(0, 2);
+    } else {
+      const std::string plain = power;
+      for (const auto& [raised, digit] : kSuperscripts) replace_all(power, raised, digit);
+      if (power == plain) continue;  // "2*100" is a product
+    }
+    std::erase_if(power, [](char c) { return c == '(' || c == ')' || c == '{' || c == '}'; });
+    text = text.substr(0, at) + "e" + power;
+    return;
+  }
+  replace_all(text, "*^", "e");
+}
+
+// "1_000" and "1'000"
+void drop_digit_marks(std::string& text) {
+  for (std::size_t at = 1; at + 1 < text.size();) {
+    if ((text[at] == '_' || text[at] == '\'') && is_digit(text[at - 1]) && is_digit(text[at + 1])) {
+      text.erase(at, 1);
+    } else {
+      ++at;
+    }
+  }
+}
+
+void write_fractions(std::string& text) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kFractions{{{"½", "1/2"},
+                                                                                     {"⅓", "1/3"},
+                                                                                     {"⅔", "2/3"},
+                                                                                     {"¼", "1/4"},
+                                                                                     {"¾", "3/4"},
+                                                                                     {"⅕", "1/5"},
+                                                                                     {"⅛", "1/8"},
+                                                                                     {"⅙", "1/6"},
+                                                                                     {"⁄", "/"}}};
+  replace_all(text, "//", "/");
+  for (const auto& [sign, fraction] : kFractions) {
+    const std::size_t at = text.find(sign);
+    // "1½" is one and a half: no product.
+    if (at == std::string::npos || (fraction != "/" && at > 0 && is_digit(text[at - 1]))) continue;
+    replace_all(text, sign, fraction);
+  }
+}
+
+// "1.0f", "1.0L"
+void drop_suffix(std::string& text) {
+  if (text.size() < 2) return;
+  const char before = text[text.size() - 2];
+  if (!is_digit(before) && before != '.') return;
+  if (std::string_view("fFL").find(text.back()) != std::string_view::npos) text.pop_back();
+}
+
+}  // namespace
+
+std::optional<std::string> respelt(std::string_view folded, bool truth_values) {
+  if (truth_values) {
+    if (auto value = truth(folded)) return value;
+  }
+  std::string text(folded);
+  for (const std::string_view dash : {"–", "‐", "‒", "﹣"}) {
+    if (text.starts_with(dash)) text.replace(0, dash.size(), "-");
+  }
+  open_type_call(text);
+  const std::string_view unsigned_text = without_sign(text);
+  const std::string_view name = last_name(unsigned_text);
+  const bool is_path = name.size() < unsigned_text.size() &&
+                       std::all_of(unsigned_text.begin(), unsigned_text.end(), is_name_character);
+  if (name == "Infinity" || (is_path && (name == "inf" || name == "Inf")))
+    return (text[0] == '-' ? "-inf" : "inf");
+  if (is_path && name == "nan") return "nan";
+  write_roots(text);
+  write_powers_of_ten(text);
+  write_fractions(text);
+  drop_digit_marks(text);
+  drop_suffix(text);
+  if (text == folded) return std::nullopt;
+  return text;
+}
+
+bool begins_number_call(std::string_view before_bracket, char bracket) {
+  if (bracket == '[') return before_bracket.ends_with("Sqrt");
+  if (bracket != '(') return false;
+  const std::string_view name = last_name(before_bracket);
+  return is_root(name) || before_bracket.ends_with("√") ||
+         std::find(kNumberTypes.begin(), kNumberTypes.end(), name) != kNumberTypes.end();
+}
+
+std::optional<std::string> times_power_of_ten(std::string_view number, int exponent) {
+  const bool is_negative = number.starts_with('-');
+  const std::string_view size = without_sign(number);
+  std::string lower(size);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  if (lower == "inf" || lower == "nan") return std::string(number);
+  const std::size_t point = std::min(size.find('.'), size.size());
+  std::string digits(size.substr(0, point));
+  if (point < size.size()) digits += size.substr(point + 1);
+  if (digits.empty() || !std::all_of(digits.begin(), digits.end(), is_digit)) {
+    const std::size_t e = size.find_first_of("eE");
+    if (e == std::string_view::npos || e == 0 || size.size() - e > 6) return std::nullopt;
+    const std::string_view power = size.substr(e + 1);
+    const std::string_view power_digits = without_sign(power);
+    if (power_digits.empty() || !std::all_of(power_digits.begin(), power_digits.end(), is_digit))
+      return std::nullopt;
+    int sum = 0;
+    for (const char c : power_digits) sum = sum * 10 + (c - '0');
+    if (power.starts_with('-')) sum = -sum;
+    return fmt::format("{}{}e{}", is_negative ? "-" : "", size.substr(0, e), sum + exponent);
+  }
+  if (exponent > 30 || exponent < -30) return fmt::format("{}e{}", number, exponent);
+  if (size.find_first_not_of("0.") == std::string_view::npos && point == size.size())
+    return std::string(number);
+  long before_point = static_cast<long>(point) + exponent;
+  if (before_point <= 0) {
+    digits.insert(0, static_cast<std::size_t>(1 - before_point), '0');
+    before_point = 1;
+  }
+  const auto whole = static_cast<std::size_t>(before_point);
+  if (digits.size() < whole) digits.append(whole - digits.size(), '0');
+  std::string result = digits.substr(0, whole);
+  result.erase(0, std::min(result.find_first_not_of('0'), result.size() - 1));
+  if (digits.size() > whole) result += "." + digits.substr(whole);
+  return (is_negative ? "-" : "") + result;
+}
+
+bool is_elision(std::string_view word) {
+  for (const std::string_view dots :
+       {"…", "⋯", "⋮", "⋱", "\\cdots", "\\dots", "\\ldots", "\\vdots", "\\ddots"}) {
+    if (word == dots || word == std::string(dots) + std::string(dots)) return true;
+  }
+  return word.size() >= 2 && word.find_first_not_of('.') == std::string_view::npos;
+}
+
+CommaUse comma_use(std::string_view folded) {
+  const std::size_t comma = folded.find(',');
+  if (comma == std::string_view::npos) return CommaUse::none;
+  const std::size_t point = folded.find('.');
+  if (point != std::string_view::npos) return comma < point ? CommaUse::thousands : CommaUse::decimal;
+  if (folded.find(',', comma + 1) != std::string_view::npos) return CommaUse::thousands;
+  const std::string_view before = without_sign(folded.substr(0, comma));
+  std::string_view after = folded.substr(comma + 1);
+  if (after.ends_with('%')) after.remove_suffix(1);
+  const bool is_group = after.size() == 3 && std::all_of(after.begin(), after.end(), is_digit) &&
+                        !before.empty() && before.size() <= 3 && before[0] != '0';
+  return is_group ? CommaUse::either : CommaUse::decimal;
+}
+
+std::string without_commas(std::string_view folded, CommaUse use) {
+  std::string text(folded);
+  if (use == CommaUse::thousands) {
+    std::erase(text, ',');
+  } else {
+    std::erase(text, '.');  // 1.234,5
+    std::replace(text.begin(), text.end(), ',', '.');
+  }
+  return text;
+}
+
+}  // namespace qkv

@@ -1,0 +1,36 @@
+// Numbers as programs and books spell them, in the words of the number grammar:
+//
+//   1.5×10^-3   4·10⁻²   1.*^-3   1.0f   1_000   1//2   ½   √2   np.float64(0.5)   Sqrt[2]   np.inf   –3
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace qkv {
+
+// The same number by the grammar of base/number.h; nullopt for a word that is not one of these spellings.
+//   folded        a word whose full-width forms are already ASCII
+//   truth_values  True, ✓ and their like are 1 and 0
+std::optional<std::string> respelt(std::string_view folded, bool truth_values);
+
+// "np.float64" and "sqrt": the bracket that follows belongs to the number.
+bool begins_number_call(std::string_view before_bracket, char bracket);
+
+// A decimal ("-1.50") or nan or inf times 10^exponent, exactly: the point moves, and no digit is lost.
+// nullopt when the word is no decimal.
+std::optional<std::string> times_power_of_ten(std::string_view number, int exponent);
+
+// "...", "⋯", "\cdots": numbers were left out when the matrix was printed.
+bool is_elision(std::string_view word);
+
+// What a comma inside a word says of all commas of a matrix: 1,5 is decimal, 1,234.5 and 1,234,567 have
+// thousands, and 1,234 may be either.
+enum class CommaUse { none, decimal, thousands, either };
+CommaUse comma_use(std::string_view folded);
+
+// Without the thousands' commas, or with a decimal point.  `use` is not either.
+std::string without_commas(std::string_view folded, CommaUse use);
+
+}  // namespace qkv
