@@ -33,7 +33,7 @@ constexpr Text kTensorFlow{"a TensorFlow tensor", " TensorFlow 张量"};
 constexpr Text kR{"a matrix in R", " R 的矩阵"};
 
 // By the last part of the name.
-constexpr std::array<Call, 17> kCalls{{{"array", kNumpy},
+constexpr std::array<Call, 18> kCalls{{{"array", kNumpy},
                                        {"asarray", kNumpy},
                                        {"matrix", kNumpy},
                                        {"mat", kNumpy},
@@ -48,6 +48,7 @@ constexpr std::array<Call, 17> kCalls{{{"array", kNumpy},
                                        {"constant", kTensorFlow},
                                        {"Variable", kTensorFlow},
                                        {"c", kR},
+                                       {"structure", kR},
                                        {"rbind", kR},
                                        {"cbind", kR}}};
 
@@ -166,7 +167,7 @@ class CodeReader {
       found.is_flat = list->is_flat;
       found.transpositions = list->transpositions;
     }
-    if (call.name == "matrix" && found.is_flat) {
+    if ((call.name == "matrix" || call.name == "structure") && found.is_flat) {
       found.form = say(kR);
       if (!found.rows && !sizes.empty()) found.rows = sizes[0];
       if (!found.cols && sizes.size() > 1) found.cols = sizes[1];
@@ -205,6 +206,7 @@ class CodeReader {
     if (!name.empty() && !is_part && !is_one_of(name, kListArguments)) {
       if (name == "nrow") call.rows = whole(value_text);
       if (name == "ncol") call.cols = whole(value_text);
+      if (name == "dim") dimensions(span, call);
       if (name == "byrow") has_byrow_ = value_text.starts_with('T');
       return true;
     }
@@ -222,6 +224,20 @@ class CodeReader {
       list = value(span.begin);
     }
     return true;
+  }
+
+  // "c(2L, 3L)"
+  void dimensions(Span span, Value& call) const {
+    const std::size_t open = text_.find('(', span.begin);
+    if (open >= span.end) return;
+    const std::size_t end = end_of_argument(open + 1, span.end);
+    call.rows = whole(text_.substr(open + 1, end - open - 1));
+    if (end + 1 < span.end) call.cols = whole(trimmed_text({end + 1, end_of_argument(end + 1, span.end)}));
+  }
+
+  std::string_view trimmed_text(Span span) const {
+    span = trimmed(text_, span);
+    return text_.substr(span.begin, span.end - span.begin);
   }
 
   static std::optional<long> whole(std::string_view text) {
@@ -250,8 +266,7 @@ class CodeReader {
         std::vector<long> sizes;
         for (std::size_t at = name_end + 1; at < close;) {
           const std::size_t end = end_of_argument(at, close);
-          const Span size = trimmed(text_, {at, end});
-          if (const auto n = whole(text_.substr(size.begin, size.end - size.begin))) sizes.push_back(*n);
+          if (const auto n = whole(trimmed_text({at, end}))) sizes.push_back(*n);
           at = end + 1;
         }
         if (sizes.size() != 2 || found.rows) return;

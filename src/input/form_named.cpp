@@ -39,7 +39,8 @@ std::optional<Span> heading_of(std::string_view text, const Line& line) {
   for (const std::string_view colon : {":", "："}) {
     if (!text.substr(begin, end - begin).ends_with(colon)) continue;
     const Span name = trimmed(text, {begin, end - colon.size()});
-    if (is_plain_name(text.substr(name.begin, name.end - name.begin))) return name;
+    const std::string_view written = text.substr(name.begin, name.end - name.begin);
+    if (is_plain_name(written) && !written.starts_with("Column")) return name;  // "Columns 1 through 8:"
   }
   return std::nullopt;
 }

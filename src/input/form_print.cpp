@@ -12,6 +12,8 @@
 #include <charconv>
 #include <utility>
 
+#include "base/number.h"
+#include "input/code_text.h"
 #include "input/fold.h"
 #include "input/forms.h"
 #include "input/lines.h"
@@ -21,6 +23,8 @@ namespace qkv {
 namespace {
 
 enum class Kind { row, name, columns, factor, r_heading, julia_heading, diagonal, footer };
+
+constexpr std::size_t kLongestSingle = 1000;  // bytes of "name = number"
 
 std::vector<Span> words_of(std::string_view text, Span line) {
   std::vector<Span> words;
@@ -49,6 +53,12 @@ bool is_r_row(std::string_view word) {
 bool is_r_column(std::string_view word) {
   return word.size() > 3 && word.starts_with("[,") && word.ends_with(']') &&
          is_number_text(word.substr(2, word.size() - 3));
+}
+
+bool is_number(std::string_view word) {
+  NumberError ignored;
+  const auto number = parse_number(folded(word), ignored);
+  return number && number->kind != Number::Kind::symbol;
 }
 
 // "1.0e+03 *": its power of ten
@@ -117,9 +127,20 @@ bool is_r_vector(std::string_view text, Span body) {
   return next > 1;
 }
 
+// "A = 0.5": how Octave prints a matrix of one number; where it begins.
+std::optional<Span> single_number(std::string_view text, Span body) {
+  const std::size_t begin = skip_blank(text, body.begin, body.end);
+  const auto declared = declaration_at(text, begin, body.end);
+  if (!declared) return std::nullopt;
+  const Span value = trimmed(text, {declared->value, std::min(text.find('\n', begin), body.end)});
+  if (skip_blank(text, value.end, body.end) < body.end) return std::nullopt;
+  return is_number(text.substr(value.begin, value.end - value.begin)) ? std::optional(value) : std::nullopt;
+}
+
 bool recognises(const Paste& paste, Span body) {
   const std::string_view text = paste.text();
   const std::string_view written = paste.written(body);
+  if (body.end - body.begin < kLongestSingle && single_number(text, body)) return true;
   const std::size_t first = written.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return false;
   if (written.substr(first).starts_with("[1] ")) return is_r_vector(text, body);
@@ -153,6 +174,12 @@ Word times(const Paste& paste, WordTable& table, Span word, int power) {
 Said read(const Paste& paste, Span body, WordTable& table) {
   const std::string_view text = paste.text();
   Said form = say({"an Octave or MATLAB print", " Octave 或 MATLAB 的输出"});
+  if (const auto number = body.end - body.begin < kLongestSingle ? single_number(text, body) : std::nullopt) {
+    RowBuilder out(table);
+    out.cell({.span = *number});
+    out.end_row();
+    return form;
+  }
   std::vector<std::vector<Word>> rows;
   std::vector<Span> row_spans;
   std::size_t next_row = 0;  // of this block of columns
@@ -195,6 +222,11 @@ Said read(const Paste& paste, Span body, WordTable& table) {
     }
     std::vector<Span> words = words_of(text, line.content);
     if (is_r_row(paste.written(words[0])) || is_vector) words.erase(words.begin());
+    // The label of a row stands again in every block.
+    const bool is_label_again = !is_first_block && next_row < rows.size() && words.size() > 1 &&
+                                paste.written(words[0]) == paste.written(rows[next_row][0].span) &&
+                                !is_number(paste.written(words[0]));
+    if (is_label_again) words.erase(words.begin());
     if (is_vector) {
       is_first_block = row_spans.empty();
       next_row = 0;
