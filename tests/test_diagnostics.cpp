@@ -59,9 +59,9 @@ TEST_CASE("a diagnostic without a place names the file, or the program") {
 }
 
 TEST_CASE("a tab takes one column and control characters are spelt out") {
-  CHECK(shown("1\t\x1b[0m x\n", {7, 8}) ==
+  CHECK(shown("1\t\x1b[2J x\n", {7, 8}) ==
         "f.qkv:1:8: error: here\n"
-        "   1 | 1 \\u{1b}[0m x\n"
+        "   1 | 1 \\u{1b}[2J x\n"
         "     |             ^\n");
 }
 

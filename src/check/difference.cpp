@@ -320,6 +320,16 @@ std::vector<ShownStep> from_array(const Source& source) {
   return {std::move(step)};
 }
 
+// "{"weights": …"; "{{1, 2}, {3, 4}}" is a matrix in Mathematica or C.
+bool begins_json_object(std::string_view text) {
+  constexpr std::string_view kWhite = " \t\r\n";
+  const std::size_t open = text.find_first_not_of(kWhite);
+  if (open == std::string_view::npos || text[open] != '{') return false;
+  const std::size_t inside = text.find_first_not_of(kWhite, open + 1);
+  return inside == std::string_view::npos ||
+         std::string_view("{-.0123456789").find(text[inside]) == std::string_view::npos;
+}
+
 // ---- Sheets and matrices ---------------------------------------------------------------------------
 
 std::optional<std::vector<ShownStep>> from_sheet(const SourcePtr& source, Diagnostics& diagnostics) {
@@ -383,8 +393,7 @@ std::string joined(const std::vector<std::string>& names) {
 std::optional<std::vector<ShownStep>> read_steps(const SourcePtr& source, Diagnostics& diagnostics) {
   const std::string& text = source->text;
   if (source->digits > 0) return from_array(*source);
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first != std::string::npos && text[first] == '{') return from_json(source, diagnostics);
+  if (begins_json_object(text)) return from_json(source, diagnostics);
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) {
     if (!announced(line)) continue;

@@ -64,7 +64,7 @@ bool CellReader::is_meant_as_number(const Word& word) const {
   if ((first >= '0' && first <= '9') || first == '-' || first == '+' || first == '.') return true;
   NumberError ignored;
   const std::optional<Number> number = parse_number(text, ignored);
-  if (number) return is_legal(*number) || number->kind == Number::Kind::nan;
+  if (number && (is_legal(*number) || number->kind == Number::Kind::nan)) return true;
   if (text == "e" || text == "pi" || text.starts_with("sqrt")) return true;
   const auto other = respelt(text, rules_.truth);
   return other && parse_number(*other, ignored);

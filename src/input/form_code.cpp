@@ -167,6 +167,7 @@ class CodeReader {
       found.is_flat = list->is_flat;
       found.transpositions = list->transpositions;
     }
+    if (call.name == "structure" && !(found.rows && found.cols)) return std::nullopt;
     if ((call.name == "matrix" || call.name == "structure") && found.is_flat) {
       found.form = say(kR);
       if (!found.rows && !sizes.empty()) found.rows = sizes[0];
@@ -226,13 +227,15 @@ class CodeReader {
     return true;
   }
 
-  // "c(2L, 3L)"
+  // "c(2L, 3L)" and "2:3"
   void dimensions(Span span, Value& call) const {
-    const std::size_t open = text_.find('(', span.begin);
-    if (open >= span.end) return;
-    const std::size_t end = end_of_argument(open + 1, span.end);
-    call.rows = whole(text_.substr(open + 1, end - open - 1));
-    if (end + 1 < span.end) call.cols = whole(trimmed_text({end + 1, end_of_argument(end + 1, span.end)}));
+    const std::size_t open = text_.substr(0, span.end).find('(', span.begin);
+    const std::size_t begin = open == std::string_view::npos ? span.begin : open + 1;
+    const std::size_t between = text_.substr(0, span.end).find_first_of(",:", begin);
+    if (between == std::string_view::npos) return;
+    const std::size_t end = std::min(text_.find(')', between), span.end);
+    call.rows = whole(trimmed_text({begin, between}));
+    call.cols = whole(trimmed_text({between + 1, end}));
   }
 
   std::string_view trimmed_text(Span span) const {

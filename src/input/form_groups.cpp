@@ -14,6 +14,7 @@
 #include "input/forms.h"
 #include "input/lines.h"
 #include "input/plain_rows.h"
+#include "input/spelling.h"
 
 namespace qkv {
 namespace {
@@ -35,6 +36,10 @@ std::optional<GroupRow> group_row(std::string_view text, const Line& line) {
       continue;
     }
     const std::size_t end = end_of_bracket(text, at, line.content.end);
+    if (begins_number_call(text.substr(after, at - after), c.value)) {  // "sqrt(2)"
+      at = end;
+      continue;
+    }
     const Span before = trimmed(text, {after, at});
     if (row.groups.empty()) {
       row.label = before;

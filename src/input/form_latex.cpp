@@ -436,7 +436,7 @@ class LatexRows {
         add(missing_word(paste_, {span.begin, span.begin + 1}));
       return;
     }
-    const bool is_plain = written.find_first_of("\\{$~") == std::string_view::npos;
+    const bool is_plain = written.find_first_of("\\{$~_^") == std::string_view::npos;
     const auto number = is_plain || is_elision(written) ? std::nullopt : latex_number(written);
     add(number ? table_.spelt(span, *number) : Word{span});
   }

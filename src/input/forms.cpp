@@ -135,8 +135,9 @@ std::size_t end_of_bracket(std::string_view text, std::size_t at, std::size_t en
 void read_words(const Paste& paste, Span body, WordTable& table) {
   for (const Form* form : kForms) {
     if (!form->recognises(paste, body)) continue;
+    const int faults = paste.faults.count();
     const Said name = form->read(paste, body, table);
-    if (!name.empty() && !table.rows.empty()) {
+    if (!name.empty() && !table.rows.empty() && paste.faults.count() == faults) {
       paste.faults.note(table.rows.front().span,
                         say({"{0} is read as {1}", "{0} 按{1}读取"}, paste.place.called, name));
     }

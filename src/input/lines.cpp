@@ -113,10 +113,36 @@ std::size_t call_length(std::string_view text) {
   return is_called ? at + fold_at(text, at).length : 0;
 }
 
+namespace {
+
+// "np.array(…", but not "sqrt(2)", which is a number.
+bool is_call(std::string_view value) {
+  std::size_t at = 0;
+  while (at < value.size() && (is_ascii_letter(value[at]) || is_ascii_digit(value[at]) || value[at] == '.' ||
+                               value[at] == '_' || value[at] == ':'))
+    ++at;
+  return at > 0 && at < value.size() && is_ascii_letter(value[0]) && fold_at(value, at).value == '(' &&
+         !value.substr(0, at).ends_with("sqrt");
+}
+
+// A line of its own inside a call: "dtype=float32)", "device='cuda:0',"
+bool is_argument(std::string_view value) {
+  int depth = 0;
+  for (std::size_t at = 0; at < value.size(); at += fold_at(value, at).length) {
+    const char c = fold_at(value, at).value;
+    if (is_open_bracket(c)) ++depth;
+    if (is_close_bracket(c) && --depth < 0) return true;
+  }
+  return value.ends_with(',');
+}
+
+}  // namespace
+
 bool begins_pasted_matrix(std::string_view text, const Assignment& assignment) {
   const std::string_view value =
       text.substr(assignment.value.begin, assignment.value.end - assignment.value.begin);
-  return value.empty() || is_open_bracket(fold_at(value, 0).value) || call_length(value) > 0;
+  return value.empty() || is_open_bracket(fold_at(value, 0).value) || value[0] == '\\' || is_call(value) ||
+         is_argument(value);
 }
 
 }  // namespace qkv

@@ -41,8 +41,9 @@ class MatrixReader {
       return std::nullopt;
     }
     find_elisions();
-    drop_heading({place_, faults_}, cells_, table_);
     judge_commas();
+    drop_heading({place_, faults_}, cells_, table_);
+    drop_line_numbers();
     find_unmarked_labels();
     if (!widths_agree()) {
       // The numbers are read all the same: their faults are faults of their own.
@@ -101,10 +102,14 @@ class MatrixReader {
     for (const RowText& row : table_.rows) {
       for (std::size_t i = row.first + (row.label == Label::none ? 0 : 1); i < row.last; ++i) {
         const Word& word = table_.words[i];
-        if (word.is_missing || CellReader::is_too_long(word)) continue;
+        const bool may_hold_comma = word.is_quoted || !table_.comma_separates.empty();
+        if (!may_hold_comma || word.is_missing || CellReader::is_too_long(word)) continue;
         const FoldedWord read = cells_.folded(word);
         const std::size_t comma = read.text.find(',');
-        if (comma == std::string::npos) continue;
+        const bool begins_number =
+            !read.text.empty() &&
+            std::string_view("+-.0123456789").find(read.text[0]) != std::string_view::npos;
+        if (comma == std::string::npos || !begins_number) continue;
         if (!first) {
           const std::size_t at = word.span.begin + read.offsets[comma];
           first = word.spelling < 0 ? Span{at, at + fold_at(place_.source->text, at).length} : word.span;
@@ -161,6 +166,24 @@ class MatrixReader {
 
   // ---- labels ----
 
+  // "1[-1.8, 0.7]": the number of the line, as web pages copy it with their code.
+  void drop_line_numbers() {
+    for (std::size_t i = 0; i < table_.rows.size(); ++i) {
+      const RowText& row = table_.rows[i];
+      if (row.label != Label::before_bracket ||
+          written(table_.words[row.first].span) != std::to_string(i + 1) ||
+          !is_open_bracket(fold_at(text_, table_.words[row.first].span.end).value))
+        return;
+    }
+    faults_.note(table_.words[table_.rows[0].first].span,
+                 say({"the number before the bracket is read as the number of the line, not as a label",
+                      "括号前的数字读作行号，不是标签"}));
+    for (RowText& row : table_.rows) {
+      ++row.first;
+      row.label = Label::none;
+    }
+  }
+
   void find_unmarked_labels() {
     const bool all_begin_with_a_label =
         std::all_of(table_.rows.begin(), table_.rows.end(), [&](const RowText& row) {
@@ -184,8 +207,10 @@ class MatrixReader {
         row.label = Label::before_bracket;
       has_labels = has_labels || row.label != Label::none;
       // A label without its mark: whether it counts as a cell cannot be said.
-      const bool is_doubtful =
-          row.label == Label::none && row.words() > 1 && !cells_.is_meant_as_number(table_.words[row.first]);
+      NumberError ignored;
+      const bool is_doubtful = row.label == Label::none && row.words() > 1 &&
+                               !cells_.is_meant_as_number(table_.words[row.first]) &&
+                               !cells_.number(table_.words[row.first], ignored);
       row.is_broken = row.is_broken || is_doubtful;
     }
     if (!has_labels) return;

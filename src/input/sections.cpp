@@ -63,13 +63,25 @@ class OutlineReader {
 
   void misplaced_setting(const Line& line) {
     const auto assignment = assignment_of(text_, line);
-    if (!assignment || !is_plain_name(written(assignment->name)) || begins_pasted_matrix(text_, *assignment))
+    if (!assignment || !is_plain_name(written(assignment->name)) ||
+        begins_pasted_matrix(text_, *assignment) || is_heading_of_brackets(line))
       return;
     if (++misplaced_reported_ > kMostMisplaced) return;
     diagnostics_.error(outline_.source, {assignment->name.begin, line.content.end},
                        say({"the setting '{0}' stands after a section", "设置“{0}”写在了小节之后"},
                            quotable(written(assignment->name))),
                        say({"settings stand above the first section", "设置要写在第一个小节之前"}));
+  }
+
+  // "Q = K            V" above "t1   [1, 0]        [1.0, 0.0]"
+  bool is_heading_of_brackets(const Line& line) const {
+    const std::string_view content = written(line.content);
+    if (content.find("  ") == std::string_view::npos && content.find('\t') == std::string_view::npos)
+      return false;
+    const Line below = line_at(text_, line.next, text_.size());
+    const std::string_view row = written(below.content);
+    return !row.empty() && is_close_bracket(row.back()) && row.find('[') != row.rfind('[') &&
+           row.find('[') != std::string_view::npos && row[0] != '[';
   }
 
   std::string_view written(Span span) const { return text_.substr(span.begin, span.end - span.begin); }

@@ -35,6 +35,23 @@ Said reason(int error_number) {
   }
 }
 
+// "\x1b[31m": what a terminal was told about colours, and a copied text still holds.
+void drop_colours(std::string& text) {
+  std::size_t kept = text.find("\x1b[");
+  if (kept == std::string::npos) return;
+  for (std::size_t at = kept; at < text.size();) {
+    if (text.compare(at, 2, "\x1b[") == 0) {
+      const std::size_t end = text.find_first_not_of("0123456789;:", at + 2);
+      if (end != std::string::npos && (text[end] == 'm' || text[end] == 'K')) {
+        at = end + 1;
+        continue;
+      }
+    }
+    text[kept++] = text[at++];
+  }
+  text.resize(kept);
+}
+
 struct CloseFile {
   void operator()(std::FILE* file) const {
     if (file != stdin) std::fclose(file);
@@ -60,6 +77,7 @@ SourcePtr source_from_text(std::string name, std::string text, Diagnostics& diag
                   say({"save the matrix alone with numpy.save", "请用 numpy.save 单独保存这个矩阵"}));
   }
   if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
+  drop_colours(text);
   if (text.empty()) return refuse(say({"the file is empty", "文件是空的"}));
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
     return refuse(say({"the text is UTF-16; qkv reads UTF-8", "这是 UTF-16 文本；qkv 读取 UTF-8"}),

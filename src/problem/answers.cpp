@@ -4,10 +4,11 @@
 #include <array>
 #include <cctype>
 #include <set>
-#include <sstream>
 #include <string_view>
 
 #include "base/display_width.h"
+#include "input/fold.h"
+#include "input/lines.h"
 #include "input/matrix_text.h"
 #include "input/sections.h"
 
@@ -19,14 +20,25 @@ constexpr std::array<std::string_view, 3> kHarmlessKeys{"title", "source", "deci
 
 constexpr CellRules kCells{.infinity = true, .blanks = true, .nan = true};
 
-bool has_sections(const std::string& text) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t open = line.find_first_not_of(" \t");
-    // [1, 0] is a row, [Q] a section; full-width brackets are folded later.
-    if (open == std::string::npos || (line[open] != '[' && !line.substr(open).starts_with("［"))) continue;
-    const std::size_t name = open + (line[open] == '[' ? 1 : std::string("［").size());
-    if (name < line.size() && std::isalpha(static_cast<unsigned char>(line[name])) != 0) return true;
+// "inf 0]"
+bool is_infinity_or_nan(std::string_view text) {
+  return text.starts_with("inf") || text.starts_with("nan") || text.starts_with("Inf") ||
+         text.starts_with("NaN");
+}
+
+// [1, 0] is a row, [Q] a section; and so is "[Q" or "[ Q ]" meant, of which the outline tells.
+bool has_sections(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const Line line = line_at(text, at, text.size());
+    at = line.next;
+    if (line.is_blank()) continue;
+    if (header_of(text, line)) return true;
+    const std::string_view content = text.substr(line.content.begin, line.content.end - line.content.begin);
+    const Folded open = fold_at(content, 0);
+    const bool is_meant = open.value == '[' && open.length < content.size() &&
+                          std::isalpha(static_cast<unsigned char>(content[open.length])) != 0 &&
+                          content.find_first_of(",;(") == std::string_view::npos;
+    if (is_meant && !is_infinity_or_nan(content.substr(open.length))) return true;
   }
   return false;
 }

@@ -1,0 +1,484 @@
+// The forms in which people paste matrices.  Most texts were found in public material or printed by the
+// program they are named after: NumPy 1.24, Octave 7, R 4.2; the matrices beside them are what they mean.
+#include <doctest/doctest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "input/forms.h"
+#include "input/spelling.h"
+#include "matrix_rows.h"
+
+using namespace qkv;
+using namespace qkv::test;
+
+namespace {
+
+// Of what was said, the messages alone: "note: …".
+std::string messages(const Rows& r) {
+  std::string text;
+  for (std::size_t at = 0; at < r.told.size();) {
+    const std::size_t end = r.told.find('\n', at);
+    const std::string line = r.told.substr(at, end - at);
+    if (line.starts_with("m.txt:")) text += line.substr(line.find(' ') + 1) + "\n";
+    at = end + 1;
+  }
+  return text;
+}
+
+// The matrix that `text` holds, and what was said.
+struct Pasted {
+  std::string matrix;
+  std::string messages;
+  bool operator==(const Pasted&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const Pasted& r) { return out << r.matrix << "\n" << r.messages; }
+
+constexpr CellRules kScores{.infinity = true};
+
+Pasted pasted(const std::string& text, const std::string& wanted = "", CellRules rules = kScores) {
+  const Rows r = rows(text, rules, Within::section, wanted);
+  return {r.text(), messages(r)};
+}
+
+// A paste of a form that is named in one note.
+Pasted in_form(const std::string& matrix, const std::string& form) {
+  return {matrix, "note: [X] is read as " + form + "\n"};
+}
+
+}  // namespace
+
+// ---- Python ----
+
+TEST_CASE("what NumPy prints is read without a word") {
+  CHECK(pasted("[[ 1.   -2.5   0.25]\n [ 0.    3.    4.  ]]") == Pasted{"1. -2.5 0.25 ; 0. 3. 4.", ""});
+  CHECK(pasted("[[ 1.00000000e+00 -2.50000000e+00]\n [ 8.43327794e-26  3.00000000e+00]]") ==
+        Pasted{"1.00000000e+00 -2.50000000e+00 ; 8.43327794e-26 3.00000000e+00", ""});
+  CHECK(pasted("[[np.float64(0.5), np.float64(0.25)], [np.float64(1.0), np.float64(-3.0)]]") ==
+        Pasted{"0.5 0.25 ; 1.0 -3.0", ""});
+  // A long row goes on on the next line.
+  CHECK(pasted("[[0.1 0.2 0.3\n  0.4]\n [0.5 0.6 0.7\n  0.8]]") ==
+        Pasted{"0.1 0.2 0.3 0.4 ; 0.5 0.6 0.7 0.8", ""});
+}
+
+TEST_CASE("calls are read for the list that is their argument") {
+  CHECK(pasted("array([[1., 0.],\n       [0., 1.]], dtype=float32)") ==
+        in_form("1. 0. ; 0. 1.", "a NumPy array"));
+  CHECK(pasted("x = np.array([1, 2,\n  3])  # a vector\n") == in_form("1 2 3", "a NumPy array"));
+  CHECK(pasted("tensor([[ 1.0100,  1.0641],\n        [ 0.2040,  0.7057]], grad_fn=<MmBackward0>)") ==
+        in_form("1.0100 1.0641 ; 0.2040 0.7057", "a PyTorch tensor"));
+  CHECK(pasted("tensor([[ 1.7619,    -inf],\n        [-0.6219,  2.0269]], device='cuda:0',\n       "
+               "dtype=torch.float64)") == in_form("1.7619 -inf ; -0.6219 2.0269", "a PyTorch tensor"));
+  CHECK(pasted("tensor([[0.5000, 0.5000, 0.0000,\n         0.0000, 0.0000]])") ==
+        in_form("0.5000 0.5000 0.0000 0.0000 0.0000", "a PyTorch tensor"));
+  CHECK(pasted("Parameter containing:\ntensor([[1., 2.]], requires_grad=True)") ==
+        in_form("1. 2.", "a PyTorch tensor"));
+  CHECK(pasted("tf.Tensor([[10.  0.]], shape=(1, 2), dtype=float32)") ==
+        in_form("10. 0.", "a TensorFlow tensor"));
+  CHECK(pasted("<tf.Tensor: shape=(1, 2), dtype=float32, numpy=array([[1., 0.]], dtype=float32)>") ==
+        in_form("1. 0.", "a TensorFlow tensor"));
+  CHECK(pasted("Array([[1., 0.]], dtype=float32)") == in_form("1. 0.", "a JAX array"));
+  CHECK(
+      pasted(
+          "Tensor(shape=[1, 2], dtype=float32, place=Place(cpu), stop_gradient=True,\n       [[1., 0.]])") ==
+      in_form("1. 0.", "a PyTorch tensor"));
+}
+
+TEST_CASE("reshape lays the numbers out, and .T transposes") {
+  CHECK(pasted("np.array([1, 2, 3, 4, 5, 6]).reshape(2, 3)") == in_form("1 2 3 ; 4 5 6", "a NumPy array"));
+  CHECK(pasted("torch.tensor([1, 2, 3, 4]).view(-1, 2)") == in_form("1 2 ; 3 4", "a PyTorch tensor"));
+  CHECK(pasted("np.array([[1, 2, 3], [4, 5, 6]]).T") ==
+        Pasted{"1 4 ; 2 5 ; 3 6",
+               "note: [X] is read as a NumPy array\nnote: [X] is transposed, as it is written: 3×2\n"});
+  CHECK(pasted("np.array([1, 2, 3]).reshape(2, 2)").messages == "error: 3 numbers do not fill 2 rows of 2\n");
+  CHECK(pasted("np.array([[1, 2]]) + 1")
+            .messages.starts_with("error: '+ 1' behind the matrix is not understood\n"));
+}
+
+TEST_CASE("numbers that were left out are missed, with the way to print them") {
+  const Rows r = rows("[[0.1 0.2 ... 0.9]\n [0.  0.  ... 0. ]]");
+  CHECK(r.text() == "refused");
+  CHECK(r.told ==
+        "m.txt:1:11: error: '...': numbers were left out here when the matrix was printed\n"
+        "   1 | [[0.1 0.2 ... 0.9]\n"
+        "     |           ^^^\n"
+        "     = hint: write them all; NumPy prints all with np.set_printoptions(threshold=sys.maxsize), "
+        "PyTorch with "
+        "torch.set_printoptions(profile=\"full\")\n");
+  CHECK(pasted("1 … 3").matrix == "refused");
+  CHECK(pasted("\\begin{bmatrix} 1 & \\cdots & 3 \\end{bmatrix}")
+            .messages.find("error: '\\cdots': numbers were left out") != std::string::npos);
+}
+
+TEST_CASE("a stack of one matrix is that matrix, and of several it is refused") {
+  CHECK(pasted("[[[1, 0],\n  [0, 1]]]") ==
+        Pasted{"1 0 ; 0 1", "note: a stack of one matrix is read as that matrix\n"});
+  CHECK(pasted("[[[[1, 0],\n  [0, 1]]]]") ==
+        Pasted{"1 0 ; 0 1", "note: a stack of one matrix is read as that matrix\n"});
+  CHECK(pasted("[[[1. 0.]\n  [0. 1.]]\n\n [[2. 1.]\n  [1. 2.]]]") ==
+        Pasted{"refused", "error: brackets three deep: this is a stack of matrices\n"});
+}
+
+// ---- R, Julia, Octave, MATLAB, Mathematica, C ----
+
+TEST_CASE("what R prints") {
+  CHECK(pasted("     [,1]  [,2] [,3]\n[1,]    1 -2.50 0.25\n[2,]    0  3.00 4.00") ==
+        in_form("1 -2.50 0.25 ; 0 3.00 4.00", "an R print"));
+  CHECK(pasted("     [,1] [,2]\n[1,]    1    2\n[2,]    3    4\n     [,3]\n[1,]    5\n[2,]    6\n") ==
+        in_form("1 2 5 ; 3 4 6", "an R print"));
+  CHECK(pasted("[1] 0.1 0.2\n[3] 0.3\n") == in_form("0.1 0.2 0.3", "an R print"));
+  const std::string wide = "   d1 d2\nt1  1  2\nt2  3  4\n   d3\nt1  5\nt2  6\n";
+  CHECK(pasted(wide) ==
+        Pasted{"t1: 1 2 5 ; t2: 3 4 6", "note: 'd1 d2 d3' is read as a heading, not as a row\n"});
+}
+
+TEST_CASE("R's matrix() fills column by column, unless it says otherwise") {
+  CHECK(pasted("matrix(c(1, 0, -2.5, 3, 0.25, 4), nrow = 2)") ==
+        Pasted{"1 -2.5 0.25 ; 0 3 4",
+               "note: R's matrix() fills column by column, unless it says byrow = TRUE\n"
+               "note: [X] is read as a matrix in R\n"});
+  CHECK(pasted("m <- matrix(c(1, 2, 3, 4), 2, 2, byrow = TRUE)") == in_form("1 2 ; 3 4", "a matrix in R"));
+  CHECK(pasted("rbind(c(1, 0), c(0.5, 1))") == in_form("1 0 ; 0.5 1", "a matrix in R"));
+  CHECK(pasted("cbind(c(1, 2, 3), c(4, 5, 6))").matrix == "1 4 ; 2 5 ; 3 6");
+  CHECK(pasted("structure(c(1, 3, 6, 5, -8, 5), dim = 2:3)").matrix == "1 6 -8 ; 3 5 5");
+}
+
+TEST_CASE("what Octave and MATLAB print") {
+  CHECK(pasted("A =\n\n   1.0000  -2.5000   0.2500\n        0   3.0000   4.0000\n\n") ==
+        in_form("1.0000 -2.5000 0.2500 ; 0 3.0000 4.0000", "an Octave or MATLAB print"));
+  // The common factor moves the point; no digit is lost.
+  CHECK(pasted("A =\n\n   1.0e+03 *\n\n    0.0010    1.5000\n    2.0000   -0.0005\n") ==
+        Pasted{"1.0 1500.0 ; 2000.0 -0.5",
+               "note: every number is multiplied by the common factor 10^3\n"
+               "note: [X] is read as an Octave or MATLAB print\n"});
+  CHECK(pasted("A =\n\n Columns 1 and 2:\n\n   1   2\n   3   4\n\n Column 3:\n\n   5\n   6\n\n") ==
+        in_form("1 2 5 ; 3 4 6", "an Octave or MATLAB print"));
+  CHECK(pasted("ans =\n\nDiagonal Matrix\n\n   1   0\n   0   1\n\n") ==
+        in_form("1 0 ; 0 1", "an Octave or MATLAB print"));
+}
+
+TEST_CASE("MATLAB's literals") {
+  CHECK(pasted("Q = [1 -2.5 .25; 0, 3, 4];  % query") == Pasted{"1 -2.5 .25 ; 0 3 4", ""});
+  CHECK(pasted("Q = [1 2 ...\n  3; 4 5 6]") == Pasted{"1 2 3 ; 4 5 6", ""});
+  CHECK(pasted("Q = [1 2; 3 4]'").matrix == "1 3 ; 2 4");
+}
+
+TEST_CASE("what Julia and PyTorch's C++ print") {
+  CHECK(pasted("2×3 Matrix{Float64}:\n 1.0  -2.5  0.25\n 0.0   3.0  4.0") ==
+        in_form("1.0 -2.5 0.25 ; 0.0 3.0 4.0", "a Julia print"));
+  CHECK(pasted("Columns 1 to 2 1  2\n").matrix == "refused");
+  CHECK(pasted(" 0.01 *\n 1  2\n 3  4\n[ CPUFloatType{2,2} ]\n").matrix == "0.01 0.02 ; 0.03 0.04");
+}
+
+TEST_CASE("nested lists of Mathematica, JSON, C and C++") {
+  CHECK(pasted("{{1, -5/2, 1/4}, {0, 3, 4.}}") == Pasted{"1 -5/2 1/4 ; 0 3 4.", ""});
+  CHECK(pasted("{{1.5*^-3, Sqrt[2]/2}}") == Pasted{"1.5e-3 sqrt(2)/2", ""});
+  CHECK(pasted("float K[2][3] = {{1.0f, -2.5f, .25f}, {0, 3, 4}};") ==
+        in_form("1.0 -2.5 .25 ; 0 3 4", "an array in C or C++"));
+  CHECK(pasted("std::vector<std::vector<double>> q{{1, 0}, {0, 1}};") ==
+        in_form("1 0 ; 0 1", "an array in C or C++"));
+  CHECK(pasted("Q = [\n  [1, 0, 1, 0],  # Input 1\n  [0, 2, 0, 2],  # Input 2\n]\n") ==
+        Pasted{"1 0 1 0 ; 0 2 0 2", ""});
+}
+
+// ---- LaTeX and Markdown ----
+
+TEST_CASE("LaTeX environments") {
+  CHECK(pasted("\\begin{bmatrix} 1 & -2.5 & 0.25 \\\\ 0 & 3 & 4 \\end{bmatrix}") ==
+        in_form("1 -2.5 0.25 ; 0 3 4", "a LaTeX matrix"));
+  CHECK(pasted("M = \\begin{bmatrix} 0 & -\\infty \\\\[6pt] 0 & 0 \\\\ \\end{bmatrix}") ==
+        in_form("0 -inf ; 0 0", "a LaTeX matrix"));
+  CHECK(pasted("\\left[\\begin{array}{cc} 1 & 0 \\\\ \\hline 0 & 1 \\end{array}\\right]") ==
+        in_form("1 0 ; 0 1", "a LaTeX matrix"));
+  CHECK(pasted("1 & 0 \\\\\n0 & 1 \\\\\n") == in_form("1 0 ; 0 1", "a LaTeX matrix"));
+  CHECK(pasted("\\begin{pmatrix} \\bbox[#FFF3E0,2pt]{1.0} & \\textcolor{red}{-2} \\end{pmatrix}") ==
+        in_form("1.0 -2", "a LaTeX matrix"));
+  CHECK(pasted("\\begin{bmatrix} v_0 \\\\ v_{1} \\end{bmatrix}", "", {.symbols = true}) ==
+        in_form("v0 ; v1", "a LaTeX matrix"));
+}
+
+TEST_CASE("numbers in LaTeX") {
+  const auto number = [](std::string_view latex) { return latex_number(latex).value_or("none"); };
+  CHECK(number("\\frac{1}{2}") == "1/2");
+  CHECK(number("-\\frac12") == "-1/2");
+  CHECK(number("\\frac{-1}{\\sqrt{2}}") == "-1/sqrt(2)");
+  CHECK(number("\\dfrac{2\\sqrt{3}}{3}") == "2*sqrt(3)/3");
+  CHECK(number("\\frac{1}{2\\sqrt{3}}") == "1/2/sqrt(3)");  // not (1/2)·√3
+  CHECK(number("\\frac{1}{\\frac{2}{3}}") == "1/2*3");
+  CHECK(number("1.5 \\times 10^{-3}") == "1.5e-3");
+  CHECK(number("10^{2}") == "1e2");
+  CHECK(number("-\\infty") == "-inf");
+  CHECK(number("5\\%") == "5%");
+  CHECK(number("\\mathbf{0.5}") == "0.5");
+  CHECK(number("\\underbrace{3}_{\\text{three}}") == "3");
+  CHECK(number("1 0") == "none");  // an & was forgotten
+  CHECK(number("\\alpha") == "none");
+  CHECK(number("e^{-1}") == "none");
+  CHECK(number("\\sqrt[3]{2}") == "none");
+}
+
+TEST_CASE("Markdown tables, with row labels and a heading") {
+  CHECK(
+      pasted(
+          "| | 小猫 | 坐在 |\n|---|---|---|\n| cat | 0.85 | 0.10 |\n| sits | **0.10** | $\\frac{4}{5}$ |") ==
+      in_form("cat: 0.85 0.10 ; sits: 0.10 4/5", "a Markdown table"));
+  CHECK(pasted("a | b\n--|--\n1 | 2\n3 | 4\n") == in_form("1 2 ; 3 4", "a Markdown table"));
+}
+
+TEST_CASE("where the cells of a Markdown table are vectors, the heading chooses") {
+  const std::string table =
+      "| 位置 | Key | Value |\n|---|---|---|\n| A | $[2,0]$ | $[1,0]$ |\n| B | $[0,2]$ | $[0,1]$ |";
+  CHECK(pasted(table, "K") == in_form("A: 2 0 ; B: 0 2", "a Markdown table"));
+  CHECK(pasted(table, "V") == in_form("A: 1 0 ; B: 0 1", "a Markdown table"));
+  CHECK(pasted(table, "Q").messages ==
+        "error: the table has vectors in the columns Key, Value; which are meant cannot be told\n");
+}
+
+// ---- several matrices, and the name that chooses ----
+
+TEST_CASE("matrices side by side are chosen by their heading") {
+  const std::string text =
+      "        Q = K            V\nt1   [1, 0]        [1.0, 0.0]\nt2   [0, 1]        [0.0, 1.0]\n";
+  CHECK(pasted(text, "K").matrix == "t1: 1 0 ; t2: 0 1");
+  CHECK(pasted(text, "V") ==
+        Pasted{"t1: 1.0 0.0 ; t2: 0.0 1.0", "note: of 2 matrices side by side number 2 is read as [X]\n"});
+  const std::string scaled =
+      "       t1     t2             t1     t2\nt1 [   1      0  ]  / √2 [ 0.71   0    ]\nt2 [   0      1  ] "
+      "────► [ 0      0.71 ]\n";
+  CHECK(pasted(scaled, "scores").matrix == "t1: 1 0 ; t2: 0 1");
+  CHECK(pasted(scaled, "scaled").matrix == "t1: 0.71 0 ; t2: 0 0.71");
+  CHECK(pasted(scaled, "weights").messages == "error: two bracketed rows after one label\n");
+}
+
+TEST_CASE("named matrices are chosen by their name") {
+  const std::string json = "{\"Q\":[[1,0]],\"K\":[[2,0]],\"mask\":null}";
+  CHECK(pasted(json, "K") == Pasted{"2 0", "note: of several matrices the one named 'K' is read as [X]\n"});
+  CHECK(pasted(json, "V").messages ==
+        "error: several matrices stand here, Q, K, mask, and none has the name of [X]\n");
+  const std::string sheet = "# worksheet 3\nQ:\n1 0\n0 1\n\nK:\n1 1\n0 1\n\nd_k = 2\n";
+  CHECK(pasted(sheet, "Q").matrix == "1 0 ; 0 1");
+  CHECK(pasted(sheet, "K").matrix == "1 1 ; 0 1");
+  const std::string code =
+      "Wq = torch.tensor([[1, 0],\n  [0, 1]], dtype=torch.float32)\nWk = torch.tensor([[0, 1],\n  [1, 0]])\n";
+  CHECK(pasted(code, "W_K").matrix == "0 1 ; 1 0");
+  CHECK(pasted("查询矩阵 Q ＝［［１，０］，［０，－２．５］］", "Q") == Pasted{"1 0 ; 0 -2.5", ""});
+}
+
+TEST_CASE("numbered vectors are the rows of the matrix of their letter") {
+  const std::string text = "q1 = (1, 0)\nk1 = (2, 0)\nk2 = (0, 2)\n";
+  CHECK(pasted(text, "Q").matrix == "q1: 1 0");
+  CHECK(pasted(text, "K") ==
+        Pasted{"k1: 2 0 ; k2: 0 2", "note: of the vectors q1, k1, k2 these are the rows of [X]: k1, k2\n"});
+  CHECK(pasted("t1 = [1, 0]\nt2 = [0, 1]\n", "K") == Pasted{"t1: 1 0 ; t2: 0 1", ""});
+}
+
+TEST_CASE("a column vector is the row of its token") {
+  CHECK(pasted("(1, 2, 3)^T") == Pasted{"1 2 3", "note: a column vector is read as the row of its token\n"});
+  CHECK(pasted("(1, 2)^T\n(3, 4)^T\n").matrix == "1 2 ; 3 4");
+}
+
+TEST_CASE("arrows stand behind labels") {
+  CHECK(pasted("please → [1, 0]\nstudy -> [0, 2]\n") == Pasted{"please: 1 0 ; study: 0 2", ""});
+  CHECK(pasted("t1 → [0.6, 0.4]     t2 → [0.4, 0.6]\n") == Pasted{"t1: 0.6 0.4 ; t2: 0.4 0.6", ""});
+}
+
+// ---- headings, commas, missing values ----
+
+TEST_CASE("a row of names above numbers is a heading") {
+  const auto with_heading = [](const std::string& matrix, const std::string& heading) {
+    return Pasted{matrix, "note: '" + heading + "' is read as a heading, not as a row\n"};
+  };
+  CHECK(pasted("token,d1,d2\nthe,1,-2.5\ncat,0,3\n") ==
+        with_heading("the: 1 -2.5 ; cat: 0 3", "token d1 d2"));
+  CHECK(pasted("\tthe\tcat\nthe\t0.5\t0.5\ncat\t0.25\t0.75\n") ==
+        with_heading("the: 0.5 0.5 ; cat: 0.25 0.75", "the cat"));
+  CHECK(pasted("          t1     t2\nt1   [   1      0  ]\nt2   [   0      1  ]") ==
+        with_heading("t1: 1 0 ; t2: 0 1", "t1 t2"));
+  CHECK(pasted("     0    1\n0  1.0  2.0\n1  3.0  4.0\n") ==
+        with_heading("1.0 2.0 ; 3.0 4.0", "0 1"));                                     // pandas
+  CHECK(pasted("          V1\n1 0.3455842\n") == with_heading("0.3455842", "V1"));     // R
+  CHECK(pasted("v0 v1\n1 0\n", "V", {.symbols = true}) == Pasted{"v0 v1 ; 1 0", ""});  // values
+  CHECK(pasted("O O\n1 0\n").messages.starts_with("error: 'O' is not a number\n"));    // mistyped zeros
+}
+
+TEST_CASE("quotes of a spreadsheet are no labels") {
+  CHECK(pasted("\"1.5\",\"2\"\n\"0\",\"3\"\n") == Pasted{"1.5 2 ; 0 3", ""});
+  CHECK(pasted("\"a\",\"1\"\n\"b\",\"2\"\n") == Pasted{"a: 1 ; b: 2", ""});
+  CHECK(pasted("\"1,5\",\"2\"\n") ==
+        Pasted{"1.5 2",
+               "note: commas in [X] are read as decimal points, because quotes enclose the numbers\n"});
+}
+
+TEST_CASE("a heading stands above decimal commas too") {
+  CHECK(pasted("\tthe\tcat\nthe\t1,5\t2\n") ==
+        Pasted{"the: 1.5 2",
+               "note: commas in [X] are read as decimal points, because a tab separates the numbers\n"
+               "note: 'the cat' is read as a heading, not as a row\n"});
+}
+
+TEST_CASE("commas inside numbers are decimal or of thousands, as all numbers together tell") {
+  CHECK(
+      pasted("1,234.5\t2\n1,000\t3\n") ==
+      Pasted{"1234.5 2 ; 1000 3",
+             "note: commas in [X] are read as thousands separators, because a tab separates the numbers\n"});
+  CHECK(pasted("1.234,5\t2\n1,000\t3\n").matrix == "1234.5 2 ; 1.000 3");
+  CHECK(pasted("1,234,567\t2\n").matrix == "1234567 2");
+}
+
+TEST_CASE("what is missing is told where it is missing") {
+  CHECK(rows("1,NA\n2,\n3,-\n").told ==
+        "m.txt:2:2: error: no number behind this ','\n"
+        "   2 | 2,\n"
+        "     |  ^\n"
+        "     = hint: write 0 for a zero\n"
+        "m.txt:1:3: error: 'NA' is not a number\n"
+        "   1 | 1,NA\n"
+        "     |   ^^\n"
+        "     = hint: a missing value; every cell needs a number\n"
+        "m.txt:3:3: error: '-' is not a number\n"
+        "   3 | 3,-\n"
+        "     |   ^\n"
+        "     = hint: a missing value; every cell needs a number\n");
+  CHECK(rows("| a | b |\n|---|---|\n| 1 | |\n| 2 | 3 |\n")
+            .told.starts_with("m.txt:3:6: error: a number is missing here\n"));
+  CHECK(rows("\\begin{bmatrix} 1 & & 3 \\end{bmatrix}")
+            .told.starts_with("m.txt:1:21: error: a number is missing here\n"));
+  CHECK(rows("1+2j 0\n").told.find("a complex number") != std::string::npos);
+}
+
+TEST_CASE("True and ticks are 1, in a mask only") {
+  CHECK(pasted("✓ ✗ ✗\n✓ ✓ ✗\n", "mask", {.truth = true}) == Pasted{"1 0 0 ; 1 1 0", ""});
+  CHECK(pasted("tensor([[ True, False],\n        [ True,  True]])", "mask", {.truth = true}) ==
+        in_form("1 0 ; 1 1", "a PyTorch tensor"));
+  CHECK(rows("1 True\n").told.find("hint: write 1 or 0") != std::string::npos);
+}
+
+// ---- numbers ----
+
+TEST_CASE("numbers as programs and books spell them") {
+  CHECK(plain("1.5×10^-3 2e3 1.2E+01 -4.0·10⁻²\n") == "1.5e-3 2e3 1.2E+01 -4.0e-2");
+  CHECK(plain("√2 √2/2 2√3 –1 1_000 ½ 3//4\n") == "sqrt(2) sqrt(2)/2 2*sqrt(3) -1 1000 1/2 3/4");
+  CHECK(plain("np.sqrt(2) Fraction(1, 3) float('0.5')\n") == "sqrt(2) 1/3 0.5");
+  CHECK(plain("-np.inf float('-inf') -Infinity −∞\n", kScores) == "-inf -inf -inf -inf");
+}
+
+TEST_CASE("a power of ten moves the point and loses no digit") {
+  const auto moved = [](std::string_view number, int power) {
+    return times_power_of_ten(number, power).value_or("none");
+  };
+  CHECK(moved("0.0010", 3) == "1.0");
+  CHECK(moved("-0.0005", 3) == "-0.5");
+  CHECK(moved("1.5000", -3) == "0.0015000");
+  CHECK(moved("12", 2) == "1200");
+  CHECK(moved("0", 3) == "0");
+  CHECK(moved("1.5e-3", 3) == "1.5e0");
+  CHECK(moved("-Inf", 3) == "-Inf");
+  CHECK(moved("abc", 3) == "none");
+}
+
+// ---- what web pages and terminals add ----
+
+TEST_CASE("colours, code fences and line numbers are dropped") {
+  CHECK(pasted("\x1b[31m1\x1b[0m 0\n0 \x1b[1;32m1\x1b[0m\n") == Pasted{"1 0 ; 0 1", ""});
+  CHECK(pasted("```python\n[[1, 0],\n [0, 1]]\n```\n") == Pasted{"1 0 ; 0 1", ""});
+  CHECK(pasted("1[-1.8, 0.7]\n").matrix == "-1.8 0.7");
+}
+
+// ---- where a fault is ----
+
+TEST_CASE("in every form the caret stands under the bad cell") {
+  struct Bad {
+    const char* text;
+    const char* where;
+  };
+  for (const Bad& bad :
+       std::vector<Bad>{{"[[1, 2],\n [3, 1x]]", "m.txt:2:6:"},
+                        {"tensor([[1., 2.],\n        [3., 1x]], dtype=float32)", "m.txt:2:14:"},
+                        {"{{1.0f, 2}, {3, 1x}}", "m.txt:1:17:"},
+                        {"matrix(c(1, 2, 3, 1x), nrow = 2)", "m.txt:1:19:"},
+                        {"     [,1] [,2]\n[1,]    1   1x\n", "m.txt:2:13:"},
+                        {"A =\n\n   1   2\n   3  1x\n", "m.txt:4:7:"},
+                        {"\\begin{bmatrix} 1 & 2 \\\\ 3 & 1x \\end{bmatrix}", "m.txt:1:30:"},
+                        {"| 甲 | 乙 |\n|---|---|\n| 1 | 1x |\n", "m.txt:3:7:"},
+                        {"a,b\n1,2\n3,1x\n", "m.txt:3:3:"},
+                        {"t1 → [1, 1x]\n", "m.txt:1:10:"},
+                        {"{\"X\": [[1, 1x]]}", "m.txt:1:12:"}}) {
+    CAPTURE(bad.text);
+    const std::string told = rows(bad.text).told;
+    CHECK(told.find(std::string(bad.where) + " error: '1x' is not a number\n") != std::string::npos);
+  }
+}
+
+// ---- any matrix, in any form ----
+
+namespace {
+
+using Written = std::vector<std::vector<std::string>>;
+
+// Decimals of up to three digits before and behind the point.
+Written random_matrix(std::mt19937& random) {
+  Written matrix(1 + random() % 4, std::vector<std::string>(1 + random() % 5));
+  for (auto& row : matrix) {
+    for (std::string& cell : row) {
+      cell = (random() % 2 == 0 ? "-" : "") + std::to_string(random() % 1000) + "." +
+             std::to_string(random() % 1000);
+    }
+  }
+  return matrix;
+}
+
+struct Style {
+  const char* name;
+  const char* open;
+  const char* open_row;
+  const char* between_cells;
+  const char* close_row;
+  const char* between_rows;
+  const char* close;
+};
+
+std::string printed(const Written& matrix, const Style& style) {
+  std::string text = style.open;
+  for (std::size_t i = 0; i < matrix.size(); ++i) {
+    text += (i > 0 ? style.between_rows : "") + std::string(style.open_row);
+    for (std::size_t j = 0; j < matrix[i].size(); ++j)
+      text += (j > 0 ? style.between_cells : "") + matrix[i][j];
+    text += style.close_row;
+  }
+  return text + style.close;
+}
+
+}  // namespace
+
+TEST_CASE("every matrix is read back from every form") {
+  const std::vector<Style> styles{
+      {"rows", "", "", " ", "", "\n", "\n"},
+      {"tabs", "", "", "\t", "", "\r\n", ""},
+      {"CSV", "", "", ",", "", "\n", "\n"},
+      {"NumPy", "[", "[", " ", "]", "\n ", "]"},
+      {"Python", "x = np.array([", "[", ", ", "]", ",\n              ", "], dtype=float)"},
+      {"PyTorch", "tensor([", "[", ", ", "]", ",\n        ",
+       "],\n       device='cuda:0', grad_fn=<MmBackward0>)"},
+      {"MATLAB", "A = [", "", " ", "", "; ", "];"},
+      {"Octave", "A =\n\n", "   ", "   ", "", "\n", "\n\n"},
+      {"Julia", "2×2 Matrix{Float64}:\n", " ", "  ", "", "\n", ""},
+      {"R", "rbind(", "c(", ", ", ")", ", ", ")"},
+      {"C", "const double a[][9] = {", "{", ", ", "}", ",\n", "};"},
+      {"Mathematica", "{", "{", ", ", "}", ", ", "}"},
+      {"LaTeX", "\\begin{bmatrix}", "", " & ", "", " \\\\\n", "\\end{bmatrix}"},
+      {"Markdown", "|a|b|\n|---|---|\n", "| ", " | ", " |", "\n", "\n"},
+      {"JSON", "{\"X\": [", "[", ",", "]", ",", "]}"},
+  };
+  std::mt19937 random(7);
+  for (int i = 0; i < 40; ++i) {
+    const Written matrix = random_matrix(random);
+    const std::string expected = printed(matrix, {"", "", "", " ", "", " ; ", ""});
+    for (const Style& style : styles) {
+      CAPTURE(style.name);
+      const std::string text = printed(matrix, style);
+      CAPTURE(text);
+      CHECK(rows(text).text() == expected);
+    }
+  }
+}
