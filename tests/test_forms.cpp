@@ -231,6 +231,8 @@ TEST_CASE("where the cells of a Markdown table are vectors, the heading chooses"
       "| 位置 | Key | Value |\n|---|---|---|\n| A | $[2,0]$ | $[1,0]$ |\n| B | $[0,2]$ | $[0,1]$ |";
   CHECK(pasted(table, "K") == in_form("A: 2 0 ; B: 0 2", "a Markdown table"));
   CHECK(pasted(table, "V") == in_form("A: 1 0 ; B: 0 1", "a Markdown table"));
+  CHECK(pasted("| A |\n|---|\n| $[-\\frac{1}{2}, \\sqrt{2}, 3]$ |\n") ==
+        in_form("-1/2 sqrt(2) 3", "a Markdown table"));
   CHECK(pasted(table, "Q").messages ==
         "error: the table has vectors in the columns Key, Value; which are meant cannot be told\n");
 }

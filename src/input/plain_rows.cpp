@@ -347,7 +347,10 @@ class PlainReader {
     std::size_t at = begin;
     while (at < end) {
       const Folded c = fold_at(text_, at);
-      if (is_number_call(begin, at, end)) {
+      // "\frac{1}{2}", in the cells of a Markdown table
+      const bool is_argument =
+          c.value == '{' && text_[at] == '{' && written({begin, at}).find('\\') != std::string_view::npos;
+      if (is_argument || is_number_call(begin, at, end)) {
         at = end_of_bracket(text_, at, end);
         continue;
       }
@@ -362,7 +365,10 @@ class PlainReader {
     if (depth_ == 1 && at == end && is_row_open_ && written({begin, at}) == "...") {
       goes_on_ = true;
     } else {
-      add_word({.span = {begin, at}});
+      const std::string_view text = written({begin, at});
+      const bool is_latex = text.find('\\') != std::string_view::npos && !is_elision(text);
+      const auto number = is_latex ? latex_number(text) : std::nullopt;
+      add_word(number ? table_.spelt({begin, at}, *number) : Word{.span = {begin, at}});
     }
     return at;
   }
