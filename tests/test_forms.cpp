@@ -216,6 +216,9 @@ TEST_CASE("numbers in LaTeX") {
   CHECK(number("\\alpha") == "none");
   CHECK(number("e^{-1}") == "none");
   CHECK(number("\\sqrt[3]{2}") == "none");
+  std::string deep;
+  for (int i = 0; i < 100000; ++i) deep += "\\frac";
+  CHECK(number(deep) == "none");
 }
 
 TEST_CASE("Markdown tables, with row labels and a heading") {

@@ -513,7 +513,10 @@ Said read(const Paste& paste, Span body, WordTable& table) {
 
 }  // namespace
 
-std::optional<std::string> latex_number(std::string_view latex) { return LatexNumber(latex).whole(); }
+std::optional<std::string> latex_number(std::string_view latex) {
+  constexpr std::size_t kLongest = 1000;  // bytes; bounds the recursion
+  return latex.size() > kLongest ? std::nullopt : LatexNumber(latex).whole();
+}
 
 const Form kLatexForm{recognises, read};
 

@@ -110,9 +110,10 @@ bool is_name_of(std::string_view written, std::string_view wanted) {
 }
 
 std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 12;
   std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  return list;
+  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) list += (i > 0 ? ", " : "") + names[i];
+  return names.size() > kMost ? list + " …" : list;
 }
 
 std::size_t end_of_bracket(std::string_view text, std::size_t at, std::size_t end) {

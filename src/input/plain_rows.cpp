@@ -182,7 +182,7 @@ class PlainReader {
       return !is_hopeless();
     });
     end_row();
-    if (third_bracket_) judge_stack();
+    if (third_bracket_ && !table_.rows.empty()) judge_stack();
   }
 
   // "[[[1, 0], [0, 1]]]": a stack of one matrix, as batches are printed, is that matrix.
