@@ -390,6 +390,38 @@ TEST_CASE("colours, code fences and line numbers are dropped") {
   CHECK(pasted("1[-1.8, 0.7]\n").matrix == "-1.8 0.7");
 }
 
+TEST_CASE("prompts, shapes and frames around a matrix are dropped") {
+  CHECK(pasted(">>> a\narray([[1., 2.],\n       [3., 4.]])\n") == in_form("1. 2. ; 3. 4.", "a NumPy array"));
+  CHECK(pasted("In [1]: a\nOut[1]: \narray([[1., 2.]])\n") == in_form("1. 2.", "a NumPy array"));
+  CHECK(pasted("torch.Size([2, 2])\n[[1, 2],\n [3, 4]]\n") == Pasted{"1 2 ; 3 4", ""});
+  CHECK(pasted("(2, 2)\n[[1 2]\n [3 4]]\n") == Pasted{"1 2 ; 3 4", ""});
+  CHECK(pasted("(2, 2)\n(3, 4)\n") == Pasted{"2 2 ; 3 4", ""});  // rows
+  CHECK(pasted("$[0.576,0.140]$\n") == Pasted{"0.576 0.140", ""});
+  CHECK(pasted("⎡1  2⎤\n⎢    ⎥\n⎣3  4⎦\n") == Pasted{"1 2 ; 3 4", ""});
+  CHECK(pasted("+---+---+\n| 1 | 2 |\n+---+---+\n| 3 | 4 |\n+---+---+\n") ==
+        in_form("1 2 ; 3 4", "a Markdown table"));
+  CHECK(pasted("| t1 | 1 | 0 |\n| t2 | 0 | 1 |\n") == in_form("t1: 1 0 ; t2: 0 1", "a Markdown table"));
+}
+
+TEST_CASE("what would be lost beside a matrix is an error, not overlooked") {
+  CHECK(pasted("\\begin{pmatrix} 1 \\\\ 2 \\end{pmatrix}^T").matrix == "1 2");
+  CHECK(pasted("\\frac{1}{2}\\begin{pmatrix} 1 & 2 \\end{pmatrix}").messages ==
+        "error: a factor stands before the matrix\n");
+  CHECK(pasted("\\begin{pmatrix} 1 & 2 \\end{pmatrix} / \\sqrt{2}").messages ==
+        "error: what stands behind the matrix would be lost\n");
+  CHECK(pasted("new Array([1, 2], [3, 4])").matrix != "1 2");
+}
+
+TEST_CASE("a semicolon in every line separates the numbers of a row, with a note") {
+  const std::string note = "note: ';' separates the numbers of a row in [X], as it stands in every line\n";
+  CHECK(pasted("1;2\n3;4\n") == Pasted{"1 2 ; 3 4", note});
+  CHECK(pasted(";a;b\nx;1;2\n") ==
+        Pasted{"x: 1 2", note + "note: 'a b' is read as a heading, not as a row\n"});
+  CHECK(pasted("1;2;\n3;4;\n").matrix == "1 2 ; 3 4");
+  CHECK(pasted("1 0; 0 1\n1 1; 2 2\n") == Pasted{"1 0 ; 0 1 ; 1 1 ; 2 2", ""});  // rows, as in MATLAB
+  CHECK(pasted("1;2;3\n") == Pasted{"1 ; 2 ; 3", ""});
+}
+
 // ---- where a fault is ----
 
 TEST_CASE("in every form the caret stands under the bad cell") {

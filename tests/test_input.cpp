@@ -82,6 +82,7 @@ TEST_CASE("two numbers with a comma alone on every line might be one decimal, wh
         "m.txt:1:1: note: '1,5' is read as two numbers; a decimal point is written '.'\n"
         "   1 | 1,5\n"
         "     | ^^^\n");
+  CHECK(rows("0,5 0,25\n1,5 2,5\n").told.starts_with("m.txt:1:1: note: '0,5' is read as two numbers"));
   CHECK(plain("1,5\n2,3.5\n") == "1 5 ; 2 3.5");  // no doubt where a point stands
 }
 

@@ -11,6 +11,19 @@ namespace {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
+// ">>> a" and "In [2]: a" ask, and "Out[2]: " stands before the answer: where what follows begins; `at` where
+// none of them stands there.
+std::size_t after_prompt(std::string_view text, std::size_t at, std::size_t end) {
+  const std::string_view rest = text.substr(at, end - at);
+  const std::size_t line_end = std::min(text.find('\n', at), end);
+  if (rest.starts_with(">>> "))
+    return text.substr(at, line_end - at).find('[') > line_end ? line_end : at + 4;
+  if (!rest.starts_with("In [") && !rest.starts_with("Out[")) return at;
+  const std::size_t close = text.find("]:", at);
+  if (close >= line_end) return at;
+  return rest.starts_with("In") ? line_end : close + 2;
+}
+
 }  // namespace
 
 std::size_t end_of_name(std::string_view text, std::size_t at, std::size_t end) {
@@ -37,7 +50,9 @@ std::size_t skip_blank(std::string_view text, std::size_t at, std::size_t end) {
                text.substr(at, end - at).starts_with("```")) {
       at = std::min(text.find('\n', at), end);
     } else {
-      break;
+      const std::size_t after = after_prompt(text, at, end);
+      if (after == at) break;
+      at = after;
     }
   }
   return at;

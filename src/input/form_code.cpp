@@ -30,13 +30,15 @@ constexpr Text kNumpy{"a NumPy array", " NumPy 数组"};
 constexpr Text kTorch{"a PyTorch tensor", " PyTorch 张量"};
 constexpr Text kJax{"a JAX array", " JAX 数组"};
 constexpr Text kTensorFlow{"a TensorFlow tensor", " TensorFlow 张量"};
+constexpr Text kSymPy{"a SymPy matrix", " SymPy 矩阵"};
 constexpr Text kR{"a matrix in R", " R 的矩阵"};
 
 // By the last part of the name.
-constexpr std::array<Call, 18> kCalls{{{"array", kNumpy},
+constexpr std::array<Call, 19> kCalls{{{"array", kNumpy},
                                        {"asarray", kNumpy},
                                        {"matrix", kNumpy},
                                        {"mat", kNumpy},
+                                       {"Matrix", kSymPy},
                                        {"tensor", kTorch},
                                        {"Tensor", kTorch},
                                        {"FloatTensor", kTorch},
@@ -223,6 +225,8 @@ class CodeReader {
       has_byrow_ = true;
     } else if (!list) {
       list = value(span.begin);
+    } else if (is_open_bracket(fold_at(text_, span.begin).value)) {
+      return false;  // a second list
     }
     return true;
   }

@@ -361,11 +361,14 @@ std::vector<Environment> environments(std::string_view text, Span body) {
 
 class LatexRows {
  public:
-  LatexRows(const Paste& paste, WordTable& table)
-      : paste_(paste), text_(paste.text()), table_(table), rows_(table) {}
+  LatexRows(const Paste& paste, WordTable& table, bool is_environment)
+
+      : is_environment_(is_environment), paste_(paste), text_(paste.text()), table_(table), rows_(table) {}
 
   // `separator` is & between cells, or 0: white space and commas.
   void read(Span inside, bool has_ampersands) {
+    const std::string_view all = text_.substr(inside.begin, inside.end - inside.begin);
+    const bool lines_are_rows = !is_environment_ && all.find("\\\\") == std::string_view::npos;
     std::size_t begin = inside.begin;
     int depth = 0;
     for (std::size_t at = inside.begin; at < inside.end;) {
@@ -390,6 +393,10 @@ class LatexRows {
       } else if (c == '{' || c == '}') {
         depth += c == '{' ? 1 : -1;
         ++at;
+      } else if (c == '\n' && has_ampersands && lines_are_rows) {
+        cell({begin, at}, true, true);
+        end_row();
+        begin = ++at;
       } else if (depth == 0 && has_ampersands && c == '&') {
         cell({begin, at}, true);
         begin = ++at;
@@ -451,6 +458,7 @@ class LatexRows {
     rows_.end_row();
   }
 
+  bool is_environment_;
   const Paste& paste_;
   std::string_view text_;
   WordTable& table_;
@@ -461,7 +469,7 @@ class LatexRows {
 bool recognises(const Paste& paste, Span body) {
   const std::string_view text = paste.written(body);
   if (text.find("\\begin{") != std::string_view::npos) return !environments(paste.text(), body).empty();
-  if (text.find('&') != std::string_view::npos && text.find("\\\\") != std::string_view::npos) return true;
+  if (text.find('&') != std::string_view::npos) return true;
   for (const std::string_view command :
        {"\\frac", "\\dfrac", "\\tfrac", "\\sqrt", "\\infty", "\\times", "\\cdot"}) {
     if (text.find(command) != std::string_view::npos) return true;
@@ -479,6 +487,38 @@ std::string_view name_before(std::string_view text) {
   return name.substr(begin == std::string_view::npos ? 0 : begin + 1);
 }
 
+// "^T", "^{\\top}", "^{\\mathsf{T}}"
+bool is_transposed_after(std::string_view text) {
+  if (!text.starts_with('^')) return false;
+  const std::size_t end =
+      text.size() > 1 && text[1] == '{' ? end_of_bracket(text, 1, text.size()) : text.size();
+  const std::string_view power = text.substr(1, std::min<std::size_t>(end, 20) - 1);
+  return power.starts_with('T') || power.starts_with("\\top") || power.find("T}") != std::string_view::npos ||
+         power.find("\\top}") != std::string_view::npos;
+}
+
+// A factor before the matrix, or a term behind it, would be lost.
+bool stands_alone(const Paste& paste, const Environment& matrix, Span body) {
+  const std::size_t equals = matrix.before.rfind('=');
+  const std::string_view before = matrix.before.substr(equals == std::string_view::npos ? 0 : equals + 1);
+  const bool has_factor = before.find("\\frac") != std::string_view::npos ||
+                          before.find("\\sqrt") != std::string_view::npos ||
+                          before.find_first_of("0123456789/") != std::string_view::npos;
+  std::size_t at = matrix.whole.end;
+  while (at < body.end && is_white(paste.text()[at])) ++at;
+  const std::string_view after = paste.text().substr(at, body.end - at);
+  const bool has_term = after.starts_with('/') || after.starts_with('+') || after.starts_with('-') ||
+                        after.starts_with('*') || after.starts_with("\\cdot") || after.starts_with("\\times");
+  if (!has_factor && !has_term) return true;
+  const Span place = has_term ? Span{at, at + 1} : Span{matrix.whole.begin, matrix.whole.begin + 1};
+  paste.faults.error(place,
+                     has_term
+                         ? say({"what stands behind the matrix would be lost", "矩阵后面还有内容，不能略去"})
+                         : say({"a factor stands before the matrix", "矩阵前面有一个因子"}),
+                     say({"write the numbers of the result", "请写出算好的数"}));
+  return false;
+}
+
 Said read(const Paste& paste, Span body, WordTable& table) {
   const Said name = say({"a LaTeX matrix", " LaTeX 矩阵"});
   table.comma_separates = say({"'&'", " '&' "});
@@ -487,7 +527,7 @@ Said read(const Paste& paste, Span body, WordTable& table) {
     Span inside = body;
     const bool has_ampersands = paste.written(body).find('&') != std::string_view::npos;
     if (!has_ampersands) table.comma_separates = {};
-    LatexRows(paste, table).read(inside, has_ampersands);
+    LatexRows(paste, table, false).read(inside, has_ampersands);
     return name;
   }
   const Environment* chosen = &found.front();
@@ -507,7 +547,10 @@ Said read(const Paste& paste, Span body, WordTable& table) {
     }
     chosen = &*by_name;
   }
-  LatexRows(paste, table).read(chosen->inside, true);
+  if (!stands_alone(paste, *chosen, body)) return {};
+  LatexRows(paste, table, true).read(chosen->inside, true);
+  if (is_transposed_after(paste.text().substr(chosen->whole.end, body.end - chosen->whole.end)))
+    table.is_transposed = true;
   return name;
 }
 

@@ -53,8 +53,8 @@ Row row_of(std::string_view text, Span line) {
 
 // "|---|:--:|"
 bool is_line_of_dashes(std::string_view line) {
-  return line.find("--") != std::string_view::npos && line.find('|') != std::string_view::npos &&
-         line.find_first_not_of("|-: \t\r") == std::string_view::npos;
+  return line.find("--") != std::string_view::npos && line.find_first_of("|+") != std::string_view::npos &&
+         line.find_first_not_of("|+-: \t\r") == std::string_view::npos;
 }
 
 template <class Do>
@@ -67,10 +67,22 @@ void each_line(std::string_view text, Span body, Do&& take) {
 }
 
 bool recognises(const Paste& paste, Span body) {
-  if (paste.written(body).find("--") == std::string_view::npos) return false;
-  bool found = false;
-  each_line(paste.text(), body, [&](Span line) { found = found || is_line_of_dashes(paste.written(line)); });
-  return found;
+  if (paste.written(body).find('|') == std::string_view::npos) return false;
+  bool has_dashes = false;
+  bool has_rows = false;
+  bool are_all_framed = true;  // "| 1 | 0 |"
+  each_line(paste.text(), body, [&](Span line) {
+    const Span content = trimmed(paste.text(), line);
+    const std::string_view written = paste.written(content);
+    if (written.empty()) return;
+    if (is_line_of_dashes(written)) {
+      has_dashes = true;
+      return;
+    }
+    has_rows = true;
+    are_all_framed = are_all_framed && written.size() > 2 && written.front() == '|' && written.back() == '|';
+  });
+  return has_rows && (has_dashes || are_all_framed);
 }
 
 class MarkdownTable {
@@ -103,13 +115,18 @@ class MarkdownTable {
   std::string_view written(Span span) const { return paste_.written(span); }
 
   void split(Span body) {
-    bool is_below = false;
+    bool has_dashes = false;
+    each_line(paste_.text(), body,
+              [&](Span line) { has_dashes = has_dashes || is_line_of_dashes(written(line)); });
+    bool is_below = !has_dashes;
     Span before{};
     each_line(paste_.text(), body, [&](Span line) {
       if (is_line_of_dashes(written(line))) {
+        if (!is_below && before.begin < before.end) {
+          heading_span_ = before;
+          heading_ = row_of(paste_.text(), before);
+        }
         is_below = true;
-        heading_span_ = before;
-        heading_ = row_of(paste_.text(), before);
       } else if (is_below && written(line).find('|') != std::string_view::npos) {
         rows_.push_back(row_of(paste_.text(), line));
       } else if (is_below && trimmed(paste_.text(), line).begin < line.end) {

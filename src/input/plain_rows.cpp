@@ -21,6 +21,17 @@ std::size_t arrow_length(std::string_view text) {
   return 0;
 }
 
+// "$[1, 0]$", and the tall brackets that SymPy draws: bytes of the sign that the text begins with.
+std::size_t frame_length(std::string_view text) {
+  if (text.starts_with('$')) return 1;
+  if (!text.starts_with("\xe2")) return 0;
+  for (const std::string_view sign :
+       {"⎡", "⎢", "⎣", "⎤", "⎥", "⎦", "⎛", "⎜", "⎝", "⎞", "⎟", "⎠", "│", "┌", "┐", "└", "┘"}) {
+    if (text.starts_with(sign)) return sign.size();
+  }
+  return 0;
+}
+
 // "[1, 0].T", "(1, 0)^T", "[1 0]'": bytes of the sign that the text after the bracket begins with.
 std::size_t transposition_length(std::string_view text) {
   for (const std::string_view sign : {".T", "^T", "^{T}", "^\\top", "^{\\top}", "ᵀ", "⊤", "'", ".t()"}) {
@@ -64,13 +75,25 @@ class PlainReader {
   }
   bool is_hopeless() const { return faults_.is_hopeless(); }
 
+  // What stands around a matrix on a screen: a code fence, a prompt without a list, the shape printed first.
+  bool is_about_matrix(const Line& line) const {
+    const std::string_view content = written(line.content);
+    if (content.starts_with("```") || content.starts_with("torch.Size(")) return true;
+    if (content.starts_with(">>>")) return content.find('[') == std::string_view::npos;
+    const bool is_shape = content.starts_with('(') && content.ends_with(')') &&
+                          content.find_first_not_of("0123456789, ()") == std::string_view::npos;
+    if (!is_shape) return false;
+    const std::string_view below = text_.substr(line.next, body_.end - std::min(line.next, body_.end));
+    const std::size_t next = std::min(below.find_first_not_of(" \t\r\n"), below.size());
+    return below.substr(next).starts_with("[[");
+  }
+
   template <class Do>
   void each_line(Do&& take) const {
     for (std::size_t at = body_.begin; at < body_.end;) {
       const Line line = line_at(text_, at, body_.end);
       at = line.next;
-      const bool is_code_fence = written(line.content).starts_with("```");
-      if (!line.is_blank() && !is_code_fence && !take(line)) return;
+      if (!line.is_blank() && !is_about_matrix(line) && !take(line)) return;
     }
   }
 
@@ -106,28 +129,45 @@ class PlainReader {
     });
     // On a single line "1,0;0,1" are two rows, as MATLAB writes them.
     const bool semicolons_separate = !has_tabs && lines > 1 && semicolons.value_or(0) > 0;
-    if (!is_possible || !has_comma || !(has_tabs || semicolons_separate)) return false;
+    if (!is_possible) return false;
     semicolons_separate_cells_ = semicolons_separate;
+    if (semicolons_separate && !has_comma) {
+      faults_.note({body_.begin, body_.begin},
+                   say({"';' separates the numbers of a row in {0}, as it stands in every line",
+                        "{0} 的每一行都有“;”，读作一行中数与数之间的分隔"},
+                       place_.called));
+    }
+    if (!has_comma || !(has_tabs || semicolons_separate)) return false;
     table_.comma_separates = semicolons_separate ? Said{"';'", " ';'"} : Said{"a tab", "制表符"};
     return true;
   }
 
-  // "1,5" alone on every line: two numbers, or one with a decimal comma.
+  // "1,5" in every field that white space separates: two numbers, or one with a decimal comma.
   void doubt_commas() {
     std::optional<Span> first;
     bool is_doubtful = true;
     each_line([&](const Line& line) {
+      Span field{line.content.begin, line.content.begin};
       std::size_t commas = 0;
-      for (std::size_t at = line.content.begin; at < line.content.end; at += fold_at(text_, at).length) {
-        const char c = fold_at(text_, at).value;
-        const bool is_sign = (c == '-' || c == '+') && at == line.content.begin;
-        const bool is_inner_comma =
-            c == ',' && at > line.content.begin && is_digit_at(at + fold_at(text_, at).length, line);
-        if (is_inner_comma) ++commas;
-        is_doubtful = is_doubtful && (is_inner_comma || is_sign || (c >= '0' && c <= '9'));
+      for (std::size_t at = line.content.begin; at <= line.content.end && is_doubtful;) {
+        const bool is_end = at == line.content.end;
+        const Folded c = is_end ? Folded{' ', 1} : fold_at(text_, at);
+        if (is_space(c.value)) {
+          if (at > field.begin) {
+            is_doubtful = commas == 1;
+            if (!first) first = Span{field.begin, at};
+          }
+          field.begin = at + c.length;
+          commas = 0;
+        } else if (c.value == ',') {
+          ++commas;
+          is_doubtful = at > field.begin && is_digit_at(at + c.length, line);
+        } else {
+          const bool is_sign = (c.value == '-' || c.value == '+') && at == field.begin;
+          is_doubtful = is_sign || (c.value >= '0' && c.value <= '9');
+        }
+        at += c.length;
       }
-      is_doubtful = is_doubtful && commas == 1;
-      if (!first) first = line.content;
       return is_doubtful;
     });
     if (!is_doubtful || !first) return;
@@ -214,8 +254,9 @@ class PlainReader {
     while (at < end && !is_hopeless()) {
       const Folded c = fold_at(text_, at);
       const Span here{at, at + c.length};
-      if (is_space(c.value)) {
-        at = here.end;
+      if (const std::size_t frame = frame_length(text_.substr(at, end - at));
+          is_space(c.value) || frame > 0) {
+        at = std::max(here.end, at + frame);
       } else if (is_open_bracket(c.value)) {
         open_bracket(here);
         at = here.end;
@@ -309,6 +350,8 @@ class PlainReader {
   }
 
   void comma(Span here) {
+    // Above the labels of the rows a heading has an empty field.
+    if (semicolons_separate_cells_ && !is_row_open_ && table_.rows.empty()) return;
     const bool is_between_rows = is_closed_ || (depth_ > 0 && !is_row_open_);
     if (!is_between_rows && (is_comma_last_ || words_in_row() == (row_.label == Label::none ? 0U : 1U))) {
       error(here, say({"no number before this ','", "这个“,”前面没有数"}),
@@ -358,7 +401,8 @@ class PlainReader {
                                 c.value == '"' || is_open_bracket(c.value) || is_close_bracket(c.value) ||
                                 (c.value == ',' && !commas_are_inner_);
       if (is_separator) break;
-      if (at > begin && arrow_length(text_.substr(at, end - at)) > 0) break;
+      const std::string_view rest = text_.substr(at, end - at);
+      if (at > begin && (arrow_length(rest) > 0 || frame_length(rest) > 0)) break;
       at += c.length;
     }
     // In MATLAB "..." at the end of a line joins it with the next one.
