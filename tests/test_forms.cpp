@@ -142,6 +142,7 @@ TEST_CASE("R's matrix() fills column by column, unless it says otherwise") {
   CHECK(pasted("rbind(c(1, 0), c(0.5, 1))") == in_form("1 0 ; 0.5 1", "a matrix in R"));
   CHECK(pasted("cbind(c(1, 2, 3), c(4, 5, 6))").matrix == "1 4 ; 2 5 ; 3 6");
   CHECK(pasted("structure(c(1, 3, 6, 5, -8, 5), dim = 2:3)").matrix == "1 6 -8 ; 3 5 5");
+  CHECK(pasted("structure(c(1, 3, 6, 5), dim = c(2L, \n2L))").matrix == "1 6 ; 3 5");
 }
 
 TEST_CASE("what Octave and MATLAB print") {

@@ -243,7 +243,7 @@ class CodeReader {
   }
 
   std::string_view trimmed_text(Span span) const {
-    span = trimmed(text_, span);
+    span = trimmed(text_, {skip_blank(text_, span.begin, span.end), span.end});  // line breaks too
     return text_.substr(span.begin, span.end - span.begin);
   }
 
