@@ -525,15 +525,15 @@ TEST_CASE("what has no gradient is refused with the reason") {
         "error: [d.Y] does not arrive at the last step, which is output\n");
   const std::string stack = "layers = 2\nQ = X\nK = X\nV = X\n[X]\n1 2\n";
   CHECK(messages("gradient = yes\n" + stack + "[d.output]\n1 2\n") ==
-        "error: [d.output] does not arrive at the last step, which is L2.output\n");
+        "error: in layer 2: [d.output] does not arrive at the last step, which is L2.output\n");
   CHECK(messages("gradient = yes\n" + stack + "[d.L1.output]\n1 2\n") ==
-        "error: [d.L1.output] does not arrive at the last step, which is L2.output\n");
+        "error: in layer 2: [d.L1.output] does not arrive at the last step, which is L2.output\n");
   CHECK(messages("gradient = yes\n" + stack + "[L1.target]\n1\n") ==
-        "error: the backward pass starts at the last layer, not at this one\n");
+        "error: in layer 1: the backward pass starts at the last layer, not at this one\n");
   CHECK(messages("gradient = yes\n" + stack + "[d.L2.output]\n1\n") ==
-        "error: [d.L2.output] is 1×1, but L2.output is 1×2\n");
+        "error: in layer 2: [d.L2.output] is 1×1, but L2.output is 1×2\n");
   CHECK(messages(stack + "[d.L2.output]\n1 2\n") ==
-        "note: [d.L2.output] is for the backward pass: --gradient, or gradient = yes\n");
+        "note: in layer 2: [d.L2.output] is for the backward pass: --gradient, or gradient = yes\n");
   CHECK(messages("gradient = yes\nresidual = yes\nQ = X\nK = X\nV = X\n[X]\n1 2\n[d.output]\n1 2\n") ==
         "error: [d.output] does not arrive at the last step, which is residual\n");
   CHECK(messages("gradient = yes\n" + qkv + "[d.h1.output]\n1\n") ==
