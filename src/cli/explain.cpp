@@ -46,6 +46,7 @@ Command setup_explain(CLI::App& app, Language language) {
       ->type_name("")
       ->required();
   add_arithmetic_options(*command, *options, language);
+  add_format_option(*command, *options, language, kWordForms);
   add_output_options(*command, *options, language);
   return {command, [options] { return run_explain(*options); }};
 }

@@ -27,8 +27,9 @@ namespace qkv {
 inline constexpr const char* kWholeNumber = "N";
 
 enum class Format { text, json, md, latex, html, svg, csv, npy };
-// What a command offers that writes a report and its data.
+// What a command offers that writes a report and its data; and one whose report has no table for a spreadsheet.
 inline constexpr std::array kReportFormats{Format::text, Format::json, Format::md, Format::latex, Format::csv};
+inline constexpr std::array kWordForms{Format::text, Format::md, Format::latex};
 
 struct SharedOptions {
   std::string file;

@@ -5,11 +5,14 @@
 namespace qkv {
 namespace {
 
+// As a spreadsheet reads a number: 1,280 is 1280, minus infinity -inf.
 std::string field(const TableCell& cell) {
-  if (cell.role == CellRole::symbolic) return csv_text(cell.text);
   if (cell.text == "−∞") return "-inf";
   if (cell.text == "∞") return "inf";
-  return cell.text;
+  std::string number = cell.text;
+  std::erase(number, ',');
+  const bool is_number = number.find_first_not_of("0123456789.e+-") == std::string::npos;
+  return is_number && cell.role != CellRole::symbolic ? number : csv_text(cell.text);
 }
 
 void write(const Table& table, std::string& out) {

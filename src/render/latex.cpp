@@ -60,9 +60,12 @@ class LatexRenderer {
     return cell.text.empty() ? "" : tex_number(cell.text);
   }
 
-  // bmatrix itself stops at ten columns.
+  // bmatrix itself stops at ten columns.  Sums of rows are not part of the matrix.
   void matrix(const Table& table) {
-    const std::size_t columns = table.rows.front().size();
+    const auto is_sum = [](const TableCell& cell) { return cell.role == CellRole::sum; };
+    const auto& first = table.rows.front();
+    const auto columns =
+        static_cast<std::size_t>(std::find_if(first.begin(), first.end(), is_sum) - first.begin());
     body_ += "\\[ ";
     if (!table.id.empty()) body_ += tex_name(table.id) + " = ";
     if (columns > 10) body_ += "\\setcounter{MaxMatrixCols}{" + std::to_string(columns) + "}";
@@ -107,10 +110,12 @@ class LatexRenderer {
     body_ += "\n{\\ttfamily\\footnotesize\n";
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t end = text.find('\n', at);
-      const std::size_t first = text.find_first_not_of(' ', at);
-      for (std::size_t i = at; i < std::min(first, end); ++i) body_ += "~";
-      body_ += escape_latex(std::string_view(text).substr(std::min(first, end), end - std::min(first, end))) +
-               "\\par\n";
+      std::string line = escape_latex(std::string_view(text).substr(at, end - at));
+      // TeX makes one space of several, and none of those that begin a line.
+      for (std::size_t i = 0; i < line.size(); ++i) {
+        if (line[i] == ' ' && (i == 0 || line[i - 1] == '~' || line[i + 1] == ' ')) line[i] = '~';
+      }
+      body_ += line + "\\par\n";
       at = end + 1;
     }
     body_ += "}\n";
