@@ -397,12 +397,53 @@ class StackReader {
     for (const DraftExpectation& expected : draft_.expected) {
       if (expected.printed.has_shape) all->expected.push_back({expected.step, expected.printed.given});
     }
-    all->settings.emplace_back("layers", std::to_string(settings.layers));
+    name_settings(*all);
     hand_over_layers();
     return all;
   }
 
  private:
+  static const std::string* setting_of(const Problem& layer, const std::string& key) {
+    const auto found = std::find_if(layer.settings.begin(), layer.settings.end(),
+                                    [&](const auto& setting) { return setting.first == key; });
+    return found == layer.settings.end() ? nullptr : &found->second;
+  }
+
+  // What the header names: once where the layers agree, else for each.
+  void name_settings(Problem& all) const {
+    const std::vector<Problem>& layers = all.stack;
+    std::vector<std::string> keys;
+    for (const Problem& layer : layers) {
+      for (const auto& [key, value] : layer.settings) {
+        if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+      }
+    }
+    all.settings.clear();
+    for (const std::string& key : keys) {
+      const std::string* first = setting_of(layers.front(), key);
+      const bool is_of_all = std::all_of(layers.begin(), layers.end(), [&](const Problem& layer) {
+        const std::string* value = setting_of(layer, key);
+        return first != nullptr && value != nullptr && *value == *first;
+      });
+      for (std::size_t i = 0; i < (is_of_all ? 1 : layers.size()); ++i) {
+        if (const std::string* value = setting_of(layers[i], key))
+          all.settings.emplace_back(is_of_all ? key : fmt::format("L{}.{}", i + 1, key), *value);
+      }
+    }
+    all.settings.emplace_back("layers", std::to_string(layers.size()));
+    const auto means_the_same = [&](const Problem& layer) {
+      return layer.mask_meaning.en == layers.front().mask_meaning.en;
+    };
+    if (std::all_of(layers.begin(), layers.end(), means_the_same)) return;
+    all.mask_meaning = {};
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      const Said meaning =
+          layers[i].mask_meaning.empty() ? say({"none", "无"}) : layers[i].mask_meaning;
+      const Said of_layer = say({"layer {0}: {1}", "第 {0} 层：{1}"}, i + 1, meaning);
+      all.mask_meaning = i == 0 ? of_layer : say({"{0}; {1}", "{0}；{1}"}, all.mask_meaning, of_layer);
+    }
+  }
+
   static bool are_same(const Diagnostic& a, const Diagnostic& b) {
     return a.message.en == b.message.en && a.source == b.source && a.span == b.span;
   }
