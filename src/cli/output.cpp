@@ -97,9 +97,18 @@ bool write_and_rename(const std::string& path, const std::string& text) {
   return is_written;
 }
 
-bool is_set(const char* variable) {
+std::string value_of(const char* variable) {
   const char* value = std::getenv(variable);
-  return value != nullptr && *value != '\0';
+  return value != nullptr ? value : "";
+}
+
+bool is_set(const char* variable) { return !value_of(variable).empty(); }
+
+bool is_forced_by_environment() {
+  for (const char* variable : {"CLICOLOR_FORCE", "FORCE_COLOR"}) {
+    if (is_set(variable) && value_of(variable) != "0") return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -127,12 +136,19 @@ bool write_output(const std::string& path, const std::string& text, const std::v
 bool wants_color(ColorChoice choice, int fd) {
   if (choice != ColorChoice::automatic) return choice == ColorChoice::always;
   if (is_set("NO_COLOR")) return false;
-  for (const char* variable : {"CLICOLOR_FORCE", "FORCE_COLOR"}) {
-    if (is_set(variable) && std::string(std::getenv(variable)) != "0") return true;
-  }
-  const char* term = std::getenv("TERM");
-  if (term != nullptr && std::string(term) == "dumb") return false;
+  if (is_forced_by_environment()) return true;
+  if (value_of("TERM") == "dumb") return false;
   return isatty(fd) == 1;
+}
+
+ColorDepth color_depth(ColorChoice choice, int fd) {
+  if (!wants_color(choice, fd)) return ColorDepth::none;
+  const std::string color_term = value_of("COLORTERM");
+  const std::string term = value_of("TERM");
+  if (color_term == "truecolor" || color_term == "24bit" || term.ends_with("-direct"))
+    return ColorDepth::full;
+  const bool is_forced = choice == ColorChoice::always || is_forced_by_environment();
+  return term.ends_with("-256color") || is_forced ? ColorDepth::palette : ColorDepth::none;
 }
 
 void print_diagnostics(const Diagnostics& diagnostics, const DiagnosticStyle& style) {

@@ -339,6 +339,16 @@ void add_format_option(CLI::App& app, SharedOptions& options, Language language,
       ->type_name(names_of(kLatexTables));
 }
 
+// A flag, so that --heat FILE does not take the file for its value.
+void add_heat_option(CLI::App& app, SharedOptions& options, Language language) {
+  app.add_flag("--heat{viridis}", options.heat,
+               say({"how large each number is: on a background of colour, without colours as a shade beside "
+                    "it; --heat={0}",
+                    "用底色显示每个数的大小；没有颜色时在旁边用浓淡表示；--heat={0}"},
+                   names_of(kColorMaps))
+                   .in(language));
+}
+
 void add_output_options(CLI::App& app, SharedOptions& options, Language language) {
   app.add_option(
          "-o,--output", options.output,
@@ -373,6 +383,10 @@ std::optional<Presentation> presentation_of(const SharedOptions& options, Diagno
     p.color = ColorChoice::never;
   } else if (options.color != "auto") {
     bad_value("--color", options.color, {"auto", "always", "never"}, diagnostics);
+  }
+  if (!options.heat.empty()) {
+    const auto map = row_named(kColorMaps, "--heat", options.heat, diagnostics);
+    if (map != kColorMaps.end()) p.heat = map->map;
   }
   const auto detail = row_named(kDetails, "--detail", options.detail, diagnostics);
   if (detail != kDetails.end()) p.detail = detail->detail;
@@ -522,8 +536,11 @@ std::string render(const Report& report, const SharedOptions& options, const Pre
       break;
   }
   const bool goes_to_file = !options.output.empty() && options.output != "-";
-  return render_text(report, {.color = !goes_to_file && wants_color(presentation.color, STDOUT_FILENO),
-                              .ascii = options.ascii});
+  const ColorChoice color = goes_to_file ? ColorChoice::never : presentation.color;
+  return render_text(report, {.color = wants_color(color, STDOUT_FILENO),
+                              .ascii = options.ascii,
+                              .heat = presentation.heat,
+                              .depth = color_depth(color, STDOUT_FILENO)});
 }
 
 void write_report(const Report& report, const SharedOptions& options, const Presentation& presentation,

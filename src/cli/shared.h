@@ -18,6 +18,7 @@
 #include "base/diagnostic.h"
 #include "cli/output.h"
 #include "problem/read_problem.h"
+#include "render/colormap.h"
 #include "render/latex.h"
 #include "report/narrate.h"
 
@@ -45,6 +46,7 @@ struct SharedOptions {
   std::string latex_tables = "booktabs";
   std::string output;
   std::string color = "auto";
+  std::string heat;
   std::string lang = "auto";
   bool only_output = false;
   bool exact = false;
@@ -70,6 +72,8 @@ void add_asking_options(CLI::App& app, SharedOptions& options, Language language
 // --format, for commands that have more than one; and what goes with LaTeX, where that is one of them.
 void add_format_option(CLI::App& app, SharedOptions& options, Language language,
                        std::span<const Format> offered = kReportFormats);
+// --heat, for commands that show tables of values.
+void add_heat_option(CLI::App& app, SharedOptions& options, Language language);
 // --output --color --ascii --lang -q -v.
 void add_output_options(CLI::App& app, SharedOptions& options, Language language);
 
@@ -90,6 +94,7 @@ struct Presentation {
   ColorChoice color = ColorChoice::automatic;
   Format format = Format::text;
   LatexStyle latex;
+  std::optional<ColorMap> heat = std::nullopt;
   Detail detail = Detail::steps;
   const FloatFormat* arithmetic = nullptr;  // null: the true digits
 };

@@ -53,6 +53,7 @@ Command setup_trace(CLI::App& app, Language language) {
   add_problem_options(*command, *options, language);
   add_telling_options(*command, *options, language);
   add_format_option(*command, *options, language, kTraceFormats);
+  add_heat_option(*command, *options, language);
   add_output_options(*command, *options, language);
   return {command, [options] { return run_trace(*options); }};
 }

@@ -19,6 +19,12 @@ constexpr std::array<unsigned, 33> kCividis{
     0x5a5f6e, 0x61656f, 0x686a71, 0x6f7073, 0x767676, 0x7d7c78, 0x838179, 0x8b8778, 0x928d78, 0x9a9376, 0xa29975,
     0xaaa073, 0xb3a670, 0xbbad6d, 0xc3b369, 0xccba64, 0xd4c15f, 0xddc858, 0xe6d051, 0xefd748, 0xf8df3c, 0xfee838};
 
+// Chosen by eye near the maps' colours: the nearest of each would not rise in lightness, because the 256 have few dark
+// blues and greens.
+constexpr std::array<int, 11> kViridisSteps{53, 54, 24, 30, 36, 71, 77, 113, 149, 184, 220};
+constexpr std::array<int, 11> kCividisSteps{17, 18, 238, 60, 242, 244, 246, 143, 179, 185, 221};
+constexpr std::array<int, 11> kGraySteps{16, 233, 236, 238, 241, 243, 246, 248, 251, 253, 231};
+
 Rgb unpacked(unsigned color) {
   return {static_cast<int>(color >> 16U), static_cast<int>((color >> 8U) & 0xffU),
           static_cast<int>(color & 0xffU)};
@@ -60,6 +66,25 @@ Rgb color_at(ColorMap map, double t) {
   return {level, level, level};
 }
 
+int palette_at(ColorMap map, double t) {
+  const auto& steps = map == ColorMap::viridis   ? kViridisSteps
+                      : map == ColorMap::cividis ? kCividisSteps
+                                                 : kGraySteps;
+  const double place = std::clamp(t, 0.0, 1.0) * static_cast<double>(steps.size());
+  return steps[std::min(steps.size() - 1, static_cast<std::size_t>(place))];
+}
+
+// xterm's: 16 to 231 are a cube of 6×6×6, 232 to 255 a ramp of greys.
+Rgb palette_color(int number) {
+  if (number >= 232) {
+    const int level = 8 + 10 * (number - 232);
+    return {level, level, level};
+  }
+  const auto level = [](int step) { return step == 0 ? 0 : 55 + 40 * step; };
+  const int in_cube = number - 16;
+  return {level(in_cube / 36), level(in_cube / 6 % 6), level(in_cube % 6)};
+}
+
 double contrast(Rgb a, Rgb b) {
   const double la = luminance(a);
   const double lb = luminance(b);
@@ -79,12 +104,20 @@ std::optional<HeatScale> heat_scale(const Table& table) {
   for (const auto& row : table.rows) {
     for (const TableCell& cell : row) {
       if (!cell.value) continue;
-      if (!scale) scale = HeatScale{std::min(0.0, *cell.value), *cell.value};
-      scale->low = std::min(scale->low, *cell.value);
-      scale->high = std::max(scale->high, *cell.value);
+      // Of "1/√2 ≈ 0.71" the decimals.
+      const std::string digits = cell.text.substr(cell.text.rfind(' ') + 1);
+      HeatScale own{*cell.value, *cell.value, digits, digits};
+      if (own.low >= 0) own = {0, own.high, "0", digits};
+      scale = scale ? joined(*scale, own) : own;
     }
   }
   return scale;
+}
+
+HeatScale joined(const HeatScale& a, const HeatScale& b) {
+  const HeatScale& low = b.low < a.low ? b : a;
+  const HeatScale& high = b.high > a.high ? b : a;
+  return {low.low, high.high, low.low_text, high.high_text};
 }
 
 }  // namespace qkv

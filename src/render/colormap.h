@@ -29,6 +29,11 @@ inline constexpr std::array<ColorMapName, 3> kColorMaps{
 // The colour at `t` of the way from the smallest to the largest, 0 ≤ t ≤ 1.
 Rgb color_at(ColorMap map, double t);
 
+// The same on a terminal of 256 colours: the number of one that no user redefines (16 to 255), in 11 steps that rise in
+// lightness as the map does; and the colour that such a number stands for.
+int palette_at(ColorMap map, double t);
+Rgb palette_color(int number);
+
 // Black or white, whichever is read better on a background; its contrast is 4.5 : 1 or more on any.
 Rgb ink_on(Rgb background);
 
@@ -41,9 +46,13 @@ std::string hex(Rgb color);  // "#440154"
 struct HeatScale {
   double low = 0;
   double high = 0;
+  std::string low_text = "0";  // as the table shows them
+  std::string high_text;
   double place(double value) const { return high > low ? (value - low) / (high - low) : 0.0; }
 };
 // nullopt where no cell has a value.
 std::optional<HeatScale> heat_scale(const Table& table);
+// One scale for tables that are to be compared, the heads of a layer.
+HeatScale joined(const HeatScale& a, const HeatScale& b);
 
 }  // namespace qkv

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view kIndent = "    ";
 constexpr std::string_view kGap = "  ";
+constexpr std::size_t kShadeRoom = 3;  // a space and a shade
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 25> kAsciiSigns{{
     {"√(", "sqrt("}, {"·", "*"},   {"∘", ".*"},    {"×", "x"},     {"−", "-"},     {"∞", "inf"}, {"ᵀ", "^T"},
@@ -129,28 +130,50 @@ class TextRenderer {
       widths[j] = width(heads[j]);
       for (const auto& row : table.rows) widths[j] = std::max(widths[j], width(text(row[j].text)));
     }
+    const std::optional<HeatScale> heat = style_.heat ? heat_scale(table) : std::nullopt;
+    const bool is_shaded = heat && style_.depth == ColorDepth::none;
+    const auto shade_room = [&](std::size_t j) { return is_shaded && has_value(table, j) ? kShadeRoom : 0; };
     const bool is_alone = !indents_;
     const std::string indent(is_alone ? "" : kIndent);
     if (!is_alone) out_ += "\n";
     if (!table.columns.empty()) {
       std::string head = indent + spaces(label_width);
-      for (std::size_t j = 0; j < columns; ++j)
-        head += std::string(kGap) + aligned(heads[j], widths[j], is_text(table, j));
+      for (std::size_t j = 0; j < columns; ++j) {
+        head += std::string(kGap) + aligned(heads[j], widths[j], is_text(table, j)) + spaces(shade_room(j));
+      }
       line(inked(head, Ink::faint));
     }
     for (std::size_t i = 0; i < table.rows.size(); ++i) {
       std::string row = indent;
       if (!labels.empty()) row += labels[i] + spaces(label_width - width(labels[i]));
+      bool is_on_heat = false;  // the last cell reached one column into the gap
       for (std::size_t j = 0; j < columns; ++j) {
         const TableCell& cell = table.rows[i][j];
         const std::string shown = aligned(text(cell.text), widths[j], stands_left(table, cell));
-        row += std::string(kGap) + inked(shown, ink_of(cell.role));
+        std::string gap(kGap.substr(is_on_heat ? 1 : 0));
+        is_on_heat = heat && cell.value && !is_shaded;
+        if (is_on_heat) {
+          gap.pop_back();
+          row += gap + on_heat(" " + shown + " ", *style_.heat, heat->place(*cell.value), style_.depth);
+        } else {
+          row += gap + inked(shown, ink_of(cell.role));
+        }
+        if (shade_room(j) == 0) continue;
+        row += cell.value ? " " + shade(heat->place(*cell.value), style_.ascii) : spaces(kShadeRoom);
       }
       line(std::move(row));
+    }
+    if (heat) {
+      out_ += "\n";
+      line(indent + text(heat_legend(*heat, *style_.heat, style_.depth, style_.ascii)));
     }
     after_table_ = !is_alone;
   }
 
+  static bool has_value(const Table& table, std::size_t column) {
+    return std::any_of(table.rows.begin(), table.rows.end(),
+                       [&](const auto& row) { return row[column].value.has_value(); });
+  }
   static bool is_text(const Table& table, std::size_t column) {
     return !table.rows.empty() && stands_left(table, table.rows.front()[column]);
   }
