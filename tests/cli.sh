@@ -151,6 +151,31 @@ that plain
 run 0 env FORCE_COLOR=1 qkv trace hand.qkv --color never
 that plain
 
+it 'shows heat in as many colours as the terminal says it has, and as shades where it has none'
+run 0 env COLORTERM=truecolor qkv trace hand.qkv --heat --color always
+that grep -q '48;2;' out
+run 0 qkv trace hand.qkv --heat --color always
+that grep -q '48;5;' out
+run 0 env COLORTERM=truecolor qkv trace hand.qkv --heat
+that plain
+that grep -q '█' out
+run 0 env COLORTERM=truecolor qkv trace hand.qkv --heat --color always -o heat.txt
+that grep -q '█' heat.txt
+if command -v script >/dev/null; then
+  run 0 env COLORTERM= TERM=linux script -qec 'qkv trace hand.qkv --heat' /dev/null
+  that coloured
+  that grep -q '█' out
+  run 0 env COLORTERM= TERM=screen-256color script -qec 'qkv trace hand.qkv --heat' /dev/null
+  that grep -q '48;5;' out
+
+  it 'writes no array to a terminal, and says how to have it'
+  run 2 script -qec 'qkv trace hand.qkv --only-output -f npy' /dev/null
+  that grep -q 'output.npy' out
+  run 1 grep -q NUMPY out
+else
+  echo 'skipped: there is no script(1) to play a terminal'
+fi
+
 # --- Language: --lang, QKV_LANG, LANGUAGE, LC_ALL, LC_MESSAGES, LANG
 
 it 'finds the language where the manual says, the first one set deciding'

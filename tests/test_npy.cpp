@@ -8,6 +8,7 @@
 #include "check/difference.h"
 #include "input/npy.h"
 #include "reading.h"
+#include "render/npy.h"
 #include "support.h"
 
 namespace qkv::test {
@@ -208,6 +209,20 @@ TEST_CASE("an array is a matrix file: by its content, for a problem and for a co
   REQUIRE(steps);
   CHECK(steps->front().cells[0][0].value == 0.1);
   CHECK(steps->front().cells[0][1].unit == doctest::Approx(1e-11));  // 12 digits of the largest, 3
+}
+
+TEST_CASE("what is written is the file that NumPy's description gives, byte by byte") {
+  // The data begins at 128, the next multiple of 64.
+  const std::string header = "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 2), }";
+  CHECK(render_npy(matrix("0.5 -2")) ==
+        file_with(header + std::string(128 - 10 - header.size() - 1, ' ') + "\n",
+                  double_bytes(0.5) + double_bytes(-2)));
+}
+
+TEST_CASE("what is written is read back with every digit") {
+  Matrix values(2, 3);
+  values << 0.1, -1e-300, 1e300, -kInfinity, 0.25, 5e-324;
+  CHECK(matrix(told_of(render_npy(values))) == values);
 }
 
 TEST_CASE("arrays are compared at the digits that their type keeps: 12, 6 and 3") {

@@ -16,6 +16,7 @@
 #include "problem/keys.h"
 #include "render/csv.h"
 #include "render/markdown.h"
+#include "render/svg.h"
 #include "render/text.h"
 
 namespace qkv {
@@ -532,6 +533,8 @@ std::string render(const Report& report, const SharedOptions& options, const Pre
       return render_latex(report, presentation.latex);
     case Format::csv:
       return render_csv(report);
+    case Format::svg:
+      return render_svg(report, presentation.heat.value_or(ColorMap::viridis));
     default:
       break;
   }

@@ -31,6 +31,9 @@ enum class Format { text, json, md, latex, html, svg, csv, npy };
 // What a command offers that writes a report and its data; and one whose report has no table for a spreadsheet.
 inline constexpr std::array kReportFormats{Format::text, Format::json, Format::md, Format::latex, Format::csv};
 inline constexpr std::array kWordForms{Format::text, Format::md, Format::latex};
+// And a trace, whose tables are matrices.
+inline constexpr std::array kTraceFormats{Format::text, Format::json, Format::md,  Format::latex,
+                                          Format::svg,  Format::csv,  Format::npy};
 
 struct SharedOptions {
   std::string file;

@@ -1,14 +1,13 @@
 // qkv trace FILE: every step, in order.
 
+#include "cli/array.h"
 #include "cli/shared.h"
+#include "plan/training.h"
 #include "render/html.h"
 #include "render/json.h"
 
 namespace qkv {
 namespace {
-
-constexpr std::array kTraceFormats{Format::text,  Format::json, Format::md,
-                                   Format::latex, Format::html, Format::csv};
 
 void tell_what_was_read(const Worked& worked, Diagnostics& diagnostics) {
   for (const auto& [name, given] : worked.problem.given) {
@@ -18,14 +17,24 @@ void tell_what_was_read(const Worked& worked, Diagnostics& diagnostics) {
   }
 }
 
+// What a drawing shows when nothing is asked for: the weights of every head, or the result where there are none.
+void choose_weights(const Plan& plan, Telling& telling) {
+  if (!telling.steps.empty() || telling.only_output) return;
+  for (const Node& node : plan.nodes) {
+    if (node.name() == "weights" && !is_gradient(node)) telling.steps.push_back(node.id);
+  }
+  if (telling.steps.empty()) telling.steps.push_back(plan[plan.last_step()].id);
+}
+
 int run_trace(const SharedOptions& options) {
   Diagnostics diagnostics;
   const auto presentation = presentation_of(options, diagnostics);
   if (!presentation) return finish(options, diagnostics);
-  const auto worked = work_out(options, *presentation, diagnostics);
+  auto worked = work_out(options, *presentation, diagnostics);
   if (!worked) return finish(options, diagnostics);
   if (options.is_verbose) tell_what_was_read(*worked, diagnostics);
 
+  if (presentation->format == Format::svg) choose_weights(worked->trace.plan(), worked->telling);
   if (presentation->format == Format::json) {
     write_output(options.output,
                  render_json(worked->trace, worked->about, worked->comparisons, worked->telling),
@@ -34,6 +43,9 @@ int run_trace(const SharedOptions& options) {
     write_output(options.output,
                  render_html(worked->trace, worked->about, worked->comparisons, worked->telling),
                  worked->input_files, diagnostics);
+  } else if (presentation->format == Format::npy) {
+    write_array(narrate(worked->trace, worked->about, worked->comparisons, worked->telling), *worked, options,
+                diagnostics);
   } else {
     write_report(narrate(worked->trace, worked->about, worked->comparisons, worked->telling), options,
                  *presentation, worked->input_files, diagnostics);
