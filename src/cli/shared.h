@@ -33,7 +33,7 @@ inline constexpr std::array kReportFormats{Format::text, Format::json, Format::m
 inline constexpr std::array kWordForms{Format::text, Format::md, Format::latex};
 // And a trace, whose tables are matrices.
 inline constexpr std::array kTraceFormats{Format::text, Format::json, Format::md,  Format::latex,
-                                          Format::svg,  Format::csv,  Format::npy};
+                                          Format::html, Format::svg,  Format::csv, Format::npy};
 
 struct SharedOptions {
   std::string file;
