@@ -204,6 +204,7 @@ std::vector<Subject> subjects() {
       {.op = &row_sum_sink, .inputs = {kWeights, kColumn}, .numbers = {"0.7"}, .uses_mask = true},
       {.op = &row_sum_sink, .inputs = {kWeights, kColumn}, .numbers = {"-1/3"}, .uses_mask = true},
       {.op = &normalise, .inputs = {kWeights, kSums}, .uses_mask = true, .can_be_nan = true},
+      {.op = &weights_without_sinks, .inputs = {kWeights}, .uses_mask = true, .can_be_nan = true},
       {.op = &ops::row_entropy, .inputs = {kWeights, kMasked, kSums}, .uses_mask = true, .can_be_nan = true},
       {&entropy_in_bits, {kSums}},
       {.op = &softmax, .inputs = {kMasked}, .uses_mask = true, .can_be_nan = true},

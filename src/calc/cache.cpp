@@ -50,7 +50,7 @@ class Teller {
       add(Paragraph{
           say({"MLA: one latent vector ({0} numbers) and one rotated key ({1}) for all heads, instead of K "
                "and V.",
-               "MLA：所有头共用一个潜向量（{0} 个数）和一个旋转过的键（{1} 个数），代替 K 和 V。"},
+               "MLA：所有头共用一个隐向量（{0} 个数）和一个旋转过的键（{1} 个数），代替 K 和 V。"},
               grouped(*q_.latent), grouped(q_.rope_dim))
               .in(language_),
           Tone::faint});

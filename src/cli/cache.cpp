@@ -51,7 +51,7 @@ std::optional<CacheQuestion> question_of(const CacheOptions& options, Diagnostic
     diagnostics.error(
         "", say({"--rope-dim belongs to --latent, which is missing", "--rope-dim 要与 --latent 一起用"}),
         say({"MLA keeps a latent vector and a rotated key: --latent 512 --rope-dim 64",
-             "MLA 缓存一个潜向量和一个旋转过的键：--latent 512 --rope-dim 64"}));
+             "MLA 缓存一个隐向量和一个旋转过的键：--latent 512 --rope-dim 64"}));
   }
   if (diagnostics.has_errors()) return std::nullopt;
   if (q.heads % q.kv_heads != 0) {
@@ -101,7 +101,7 @@ Command setup_cache(CLI::App& app, Language language) {
   add("--tokens", options->tokens, {"tokens of one request", "每个请求的 token 数"});
   add("--requests", options->requests, {"requests at the same time", "同时的请求数"});
   add("--latent", options->latent,
-      {"compared with MLA: numbers of its latent vector", "与 MLA 比较：潜向量的维数"});
+      {"compared with MLA: numbers of its latent vector", "与 MLA 比较：隐向量的维数"});
   add("--rope-dim", options->rope_dim,
       {"compared with MLA: numbers of its rotated key", "与 MLA 比较：旋转键的维数"});
   add_format_option(*command, *options, language);

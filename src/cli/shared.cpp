@@ -517,7 +517,9 @@ std::optional<Worked> work_out(const ProblemInput& input, const SharedOptions& o
     worked.telling.truth = worked.truth.get();
   }
   worked.trace = run(std::move(plan), run_options);
-  if (options.prove) prove(problem, worked.trace, worked.telling, diagnostics);
+  const bool is_rounded = run_options.rounds_to.has_value();
+  if (options.prove)
+    prove(problem, is_rounded ? *worked.truth : worked.trace, worked.telling, diagnostics);
   if (diagnostics.has_errors()) return std::nullopt;
   // What a text prints is never compared with the digits of a small format.
   worked.comparisons = compare(run_options.format != nullptr ? *worked.truth : worked.trace, printed);

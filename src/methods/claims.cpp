@@ -101,6 +101,23 @@ Problem with_reversed_tokens(const Problem& problem) {
   return p;
 }
 
+// Why a shuffle need not take the rows along: what goes by places in the sequence rather than by tokens.
+Said what_looks_at_places(const Problem& p) {
+  Said reason;
+  const auto add = [&](bool acts, Said what) {
+    if (acts) reason = reason.empty() ? what : say({"{0}, {1}", "{0}、{1}"}, reason, what);
+  };
+  const auto mask = std::find_if(p.settings.begin(), p.settings.end(),
+                                 [](const auto& s) { return s.first == "mask" && s.second != "none"; });
+  add(mask != p.settings.end() || p.mask, say({"the mask", "掩码"}));
+  add(p.rope.pairs != Rope::Pairs::none, say({"the rotary positions", "旋转位置编码"}));
+  add(p.adds_sinusoids || p.has("P"), say({"the positions added to X", "加到 X 上的位置"}));
+  add(!p.slopes.empty() || p.has("bias"), say({"the bias", "偏置"}));
+  if (reason.empty()) return reason;
+  return say({" (unless something goes by places, as does here: {0})", "（除非有东西看的是位置，如这里的{0}）"},
+             reason);
+}
+
 bool was_shuffled(const Problem& p) {
   return std::any_of(p.settings.begin(), p.settings.end(), [](const auto& s) { return s.first == "order"; });
 }
@@ -180,7 +197,9 @@ std::vector<Claim> claims_of(const Problem& problem, const Plan& plan) {
                     "共用键和值，与给每个查询头各复制一份结果相同"}),
                with_repeated_heads(problem));
   }
-  if (problem.rope.pairs != Rope::Pairs::none && !problem.has("past_K") && !problem.adds_sinusoids) {
+  const bool score_is_of_distance = problem.score == ScoreKind::dot;  // W_a, and tanh, mix what was turned
+  if (problem.rope.pairs != Rope::Pairs::none && score_is_of_distance && !problem.has("past_K") &&
+      !problem.adds_sinusoids) {
     constexpr long kShift = 10;
     Problem shifted = problem;
     for (long& position : shifted.positions) position += kShift;
@@ -209,8 +228,9 @@ std::vector<Claim> claims_of(const Problem& problem, const Plan& plan) {
     claims.push_back(std::move(claim));
   }
   if (was_shuffled(problem) && is_self_attention(problem)) {
-    Claim claim{say({"tokens in another order (here: reversed) take their rows of the output along",
-                     "换一个 token 顺序（这里是倒序），输出的各行跟着 token 走"}),
+    Claim claim{say({"tokens in another order (here: reversed) take their rows of the output along{0}",
+                     "换一个 token 顺序（这里是倒序），输出的各行跟着 token 走{0}"},
+                    what_looks_at_places(problem)),
                 {}};
     Claim::Part part{plan_of(with_reversed_tokens(problem)), {}};
     const NodeId here = plan.last_step();

@@ -274,7 +274,19 @@ class HeadLines {
     weights.has_row_sums = true;
     const NodeId result = builder_.step("weights", ops::normalise, {exp, sum}, params, std::move(weights));
     builder_.tell_briefly(result, {has_sink ? &ops::softmax_sink : &ops::softmax, {scores}, with_sink});
+    compare_without_sinks(result, std::move(params));
     return result;
+  }
+
+  // Where the weight of the first tokens would go if the window did not keep them (StreamingLLM).
+  void compare_without_sinks(NodeId weights, Params params) {
+    if (!problem_.seen_by_sinks || !problem_.seen_by_sinks->any()) return;
+    params.allowed = std::make_shared<const Mask>(params.allowed->array() && !problem_.seen_by_sinks->array());
+    NodeTraits beside = queries_by_keys();
+    beside.role = Role::aside;
+    beside.has_row_sums = true;
+    builder_.step("nosinks.weights", ops::weights_without_sinks, {weights}, std::move(params),
+                  std::move(beside));
   }
 
   const Problem& problem_;

@@ -48,8 +48,11 @@ class LinearReader {
   NodeId read(NodeId q, NodeId k) {
     features_of_queries(q);
     features_of_keys(k);
+    const std::vector<NodeId> states = problem_.mask ? read_token_by_token() : whole_state();
     const NodeId weights = weights_table(ops::kernel_weights);
-    const NodeId output = problem_.mask ? read_token_by_token() : read_at_once();
+    const NodeId output = problem_.mask
+                              ? builder_.step("output", ops::token_rows, states, {}, output_traits())
+                              : read_whole_state(states[0], states[1]);
     NodeTraits beside = output_traits();
     beside.role = Role::aside;
     builder_.step("quadratic.output", ops::other_order, {weights, v_}, {}, std::move(beside));
@@ -103,9 +106,10 @@ class LinearReader {
     return builder_.step("weights", op, {kernel, denominator}, visible, std::move(table));
   }
 
-  NodeId read_at_once() {
+  // S and z.
+  std::vector<NodeId> whole_state() {
     const NodeId s = builder_.step("S", ops::state, {phi_k_, v_}, {}, {.basis = builder_[v_].basis});
-    return read_whole_state(s, builder_.step("z", ops::key_sum, {phi_k_}, {}, {}));
+    return {s, builder_.step("z", ops::key_sum, {phi_k_}, {}, {})};
   }
 
   NodeId read_whole_state(NodeId s, NodeId z) {
@@ -113,7 +117,8 @@ class LinearReader {
                          with_eps({}), output_traits());
   }
 
-  NodeId read_token_by_token() {
+  // What each token reads.
+  std::vector<NodeId> read_token_by_token() {
     const std::string prefix = builder_.prefix();
     std::vector<NodeId> rows;
     NodeId s = 0;
@@ -132,7 +137,7 @@ class LinearReader {
           with_eps(token), {.rows = {problem_.tokens[t]}, .basis = builder_[v_].basis}));
     }
     builder_.name_under(prefix);
-    return builder_.step("output", ops::token_rows, std::move(rows), {}, output_traits());
+    return rows;
   }
 
   Builder& builder_;

@@ -26,6 +26,7 @@ Problem part_of(const Problem& problem, Index first, Index count, const std::vec
   for (const Index key : keys) part.kv_tokens.push_back(problem.kv_tokens[static_cast<std::size_t>(key)]);
   part.allowed = part_of(problem.allowed, first, count, keys);
   part.mask = part_of(problem.mask, first, count, keys);
+  part.seen_by_sinks = part_of(problem.seen_by_sinks, first, count, keys);
   for (HeadMask& head : part.head_masks) {
     head.allowed = part_of(head.allowed, first, count, keys);
     head.mask = part_of(head.mask, first, count, keys);

@@ -229,9 +229,8 @@ const Op latent_head_k =
 
 const Op cached_latent =
     widths({"Cached per token", "每个 token 要缓存的数"},
-           {"How many numbers a token leaves in the cache: the latent, and the position part of its key. In "
-            "fp16 each takes 2 bytes.",
-            "每个 token 在缓存里留下多少个数：隐向量，加上键的位置部分。fp16 下每个数占 2 字节。"});
+           {"How many numbers a token leaves in the cache: the latent, and the position part of its key.",
+            "每个 token 在缓存里留下多少个数：隐向量，加上键的位置部分。"});
 const Op cached_plain =
     widths({"For comparison: cached by plain attention", "对照：普通多头注意力要缓存的数"},
            {"How many numbers it would be if every head kept its key and its value.",

@@ -62,25 +62,25 @@ bool is_empty_row(const CellQuestion& q) { return row_is_empty(q.params, q.row);
 
 // ---- Decoding ------------------------------------------------------------------------------
 
-const Op new_x = rows_of({"The new token", "新的 token"},
-                         {"Only the new token enters; what was computed for earlier ones is in the cache.",
+const Op new_x = rows_of({"Tokens of this pass", "这一遍的 token"},
+                         {"Only what is new enters; what was computed for earlier tokens is in the cache.",
                           "只处理新来的 token；之前的 token 算过的都在缓存里。"});
 const Op new_q =
-    rows_of({"The new query", "新的查询"},
-            {"Only the new token asks: earlier queries have had their answer, and nothing later needs "
+    rows_of({"Queries of this pass", "这一遍的查询"},
+            {"Only new tokens ask: earlier queries have had their answer, and nothing later needs "
              "them again. That is why queries are not cached.",
              "只有新 token 发出查询：之前的查询已经得到答案，后面再也用不到，所以不缓存查询。"});
-const Op new_k = rows_of({"The new key", "新的键"}, {"The new token's key, to be appended to the cache.",
+const Op new_k = rows_of({"Keys of this pass", "这一遍的键"}, {"The new tokens' keys, to be appended to the cache.",
                                                      "新 token 的键，接下来要放进缓存。"});
-const Op new_v = rows_of({"The new value", "新的值"}, {"The new token's value, to be appended to the cache.",
+const Op new_v = rows_of({"Values of this pass", "这一遍的值"}, {"The new tokens' values, to be appended to the cache.",
                                                        "新 token 的值，接下来要放进缓存。"});
 const Op new_k_for_state =
-    rows_of({"The new key", "新的键"},
-            {"The new token's key. Once it has been added to the state it is not needed any more.",
+    rows_of({"Keys of this pass", "这一遍的键"},
+            {"The new tokens' keys. Once they have been added to the state they are not needed any more.",
              "新 token 的键；加进状态之后就不再需要。"});
-const Op new_v_for_state = rows_of({"The new value", "新的值"},
-                                   {"The new token's value, to be added to the state together with its key.",
-                                    "新 token 的值，与它的键一起加进状态。"});
+const Op new_v_for_state = rows_of({"Values of this pass", "这一遍的值"},
+                                   {"The new tokens' values, to be added to the state together with their keys.",
+                                    "新 token 的值，与各自的键一起加进状态。"});
 const Op kept_keys = rows_of({"Keys that stay in the cache", "留在缓存里的键"},
                              {"No query from here on may look at the others, so they are evicted.",
                               "从这里往后的查询都不能再看其余的键，所以把它们逐出缓存。"});

@@ -62,14 +62,13 @@ constexpr Text kTurnedK{"Keys, turned by their positions", "按位置旋转后�
 constexpr Text kTurnedQPart{"Position part of the queries, turned", "旋转后的查询位置部分"};
 constexpr Text kTurnedKPart{"Position part of the keys, turned", "旋转后的键位置部分"};
 constexpr Text kHalfWhy{
-    "RoPE, halves: column i turns together with column i + half of the width. A score then depends only on "
-    "how far apart query and key stand.",
-    "RoPE（前后半配对）：第 i 列与后半的第 i 列组成一对，按角度旋转。这样分数只取决于查询和键相距多远。"};
+    "RoPE, halves: column i turns together with column i + half of the width. A dot product of two such rows "
+    "then depends only on how far apart they stand.",
+    "RoPE（前后半配对）：第 i 列与后半的第 i 列组成一对，按角度旋转。这样两行的点积只取决于它们相距多远。"};
 constexpr Text kInterleavedWhy{
-    "RoPE, interleaved: neighbouring columns (1, 2), (3, 4) … turn together. A score then depends only on "
-    "how "
-    "far apart query and key stand.",
-    "RoPE（相邻配对）：第 1、2 列一对，第 3、4 列一对……按角度旋转。这样分数只取决于查询和键相距多远。"};
+    "RoPE, interleaved: neighbouring columns (1, 2), (3, 4) … turn together. A dot product of two such rows "
+    "then depends only on how far apart they stand.",
+    "RoPE（相邻配对）：第 1、2 列一对，第 3、4 列一对……按角度旋转。这样两行的点积只取决于它们相距多远。"};
 
 }  // namespace
 

@@ -21,7 +21,7 @@ std::span<const Op* const> all() {
       &scale_by_root, &scale_by_factor, &soft_cap, &temper, &given_bias, &alibi, &alibi_and_bias,
       &add_mask, &add_bias, &add_bias_and_mask,
       // softmax.cpp
-      &row_max, &row_max_sink, &shift_by_max, &exponential, &row_sum, &row_sum_sink, &normalise,
+      &row_max, &row_max_sink, &shift_by_max, &exponential, &row_sum, &row_sum_sink, &normalise, &weights_without_sinks,
       &softmax, &softmax_sink, &naive_exponential, &naive_sum, &naive_sum_sink,
       // heads.cpp
       &head_q, &head_k, &head_v, &head_view, &kv_map, &drop_head, &concat, &concat_view, &row_distance,

@@ -42,6 +42,7 @@ extern const Op shift_by_max;
 extern const Op exponential;
 extern const Op row_sum, row_sum_sink;
 extern const Op normalise;
+extern const Op weights_without_sinks;  // params.allowed: without the pairs that sinks opened
 // The five lines in one, for who does not want to see them singly.
 extern const Op softmax, softmax_sink;
 // What the formula says before the maximum is subtracted, for comparison.

@@ -203,6 +203,42 @@ const Op normalise{
     .reads = {Reads::cell, Reads::row},
 };
 
+const Op weights_without_sinks{
+    .name = "renormalise",
+    .title = {"For comparison: weights without the first tokens", "对照：不留开头的 token 时的权重"},
+    .why = {"What the window would do if it dropped the first tokens: the weight that they take goes to the "
+            "keys that are left, each in proportion.",
+            "如果窗口不保留开头的 token：它们占的权重会按比例分给剩下的键。"},
+    .formula = R"(\frac{#1}{\sum_j #1})",
+    .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
+      const MatrixOf<T>& weights = in[0];
+      MatrixOf<T> sum(weights.rows(), 1);
+      for (Index i = 0; i < weights.rows(); ++i) {
+        sum(i, 0) = T(0);
+        for (Index j = 0; j < weights.cols(); ++j) {
+          if (is_allowed(p, i, j)) sum(i, 0) = sum(i, 0) + weights(i, j);
+        }
+      }
+      return kernels::normalise_rows<T>(weights, sum, p);
+    }>(),
+    .shape = same_shape,
+    .cell =
+        [](const CellQuestion& q) {
+          if (row_is_empty(q.params, q.row)) return Expression{q.params.empty_row_is_nan ? "nan" : "0"};
+          Expression e{Term(0, q.row, q.col), " / ("};
+          bool is_first = true;
+          for (Index j = 0; j < q.inputs[0].cols; ++j) {
+            if (!is_allowed(q.params, q.row, j)) continue;
+            if (!is_first) e.push_back(" + ");
+            is_first = false;
+            e.push_back(Term(0, q.row, j));
+          }
+          e.push_back(")");
+          return e;
+        },
+    .reads = {Reads::row},
+};
+
 const Op softmax = softmax_op(
     "softmax",
     {"The softmax of each row: every score made positive by e^x, then divided by the sum; 1 in all.",

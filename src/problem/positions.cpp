@@ -198,11 +198,11 @@ void shuffle_tokens(Draft& draft, Roles& roles, Diagnostics& diagnostics) {
     if (matrix != draft.matrices.end() && matrix->second.has_shape && matrix->second.given.rows == n)
       matrix->second.given = in_order(matrix->second.given, rows);
   }
-  const auto shuffle = [&](std::optional<std::vector<std::string>>& labels) {
-    if (!labels || static_cast<Index>(labels->size()) != n) return;
-    std::vector<std::string> shuffled;
-    for (const Index row : rows) shuffled.push_back((*labels)[static_cast<std::size_t>(row)]);
-    labels = std::move(shuffled);
+  const auto shuffle = [&](auto& of_tokens) {
+    if (static_cast<Index>(of_tokens.size()) != n) return;
+    std::remove_reference_t<decltype(of_tokens)> shuffled;
+    for (const Index row : rows) shuffled.push_back(of_tokens[static_cast<std::size_t>(row)]);
+    of_tokens = std::move(shuffled);
   };
   const DraftMatrix* named = draft.find(draft.has("X") ? "X" : "Q");
   if (!settings.tokens && (!named || named->given.row_labels.empty())) {
@@ -210,8 +210,11 @@ void shuffle_tokens(Draft& draft, Roles& roles, Diagnostics& diagnostics) {
     settings.tokens.emplace();
     for (Index i = 0; i < n; ++i) settings.tokens->push_back("t" + std::to_string(i + settings.first_index));
   }
-  shuffle(settings.tokens);
-  shuffle(settings.kv_tokens);
+  if (settings.tokens) shuffle(*settings.tokens);
+  if (settings.kv_tokens) shuffle(*settings.kv_tokens);
+  // Padding and segments say something of tokens, not of places.
+  shuffle(settings.mask.padding);
+  shuffle(settings.mask.segments);
 }
 
 void settle_positions(const Draft& draft, const Roles& roles, Problem& problem, Diagnostics& diagnostics) {

@@ -152,6 +152,8 @@ struct Problem {
   const std::shared_ptr<const Mask>& mask_of(std::size_t head) const {
     return head_masks.empty() || !head_masks[head].mask ? mask : head_masks[head].mask;
   }
+  // The pairs that only `sinks` keeps open in a window; null: none.
+  std::shared_ptr<const Mask> seen_by_sinks;
   // What the mask was understood to mean, e.g. "causal", or "[mask]: 1 = may look".
   Said mask_meaning;
 

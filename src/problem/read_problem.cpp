@@ -81,6 +81,7 @@ class ProblemReader {
       problem_.allowed = std::move(seen.allowed);
       problem_.mask = std::move(seen.mask);
       problem_.head_masks = std::move(seen.heads);
+      problem_.seen_by_sinks = std::move(seen.by_sinks);
       problem_.mask_meaning = std::move(seen.meaning);
     }
     settle_gradient(draft_, roles_, problem_, diagnostics_);
@@ -218,6 +219,11 @@ class ProblemReader {
         values && tables_given(draft_, "mask").empty()) {
       warn(values->place,
            say({"'mask_values' has no effect: there is no [mask]", "“mask_values”不起作用：没有 [mask]"}));
+    }
+    if (const Settings::Given* positions = settings().find("positions"); positions && uses_alibi()) {
+      warn(positions->place,
+           say({"'positions' turn the queries and keys; ALiBi counts places in the sequence all the same",
+                "“positions”只用于旋转查询和键；ALiBi 仍按序列中的位次计算距离"}));
     }
     if (const Settings::Given* align = settings().find("align");
         align && !mask.uses_align() && !uses_alibi()) {

@@ -94,12 +94,26 @@ class VisibilityReader {
         mask_(i, j) = is_visible(settings_.mask, result_.align, settings_.first_index, i, j);
       }
     }
+    find_seen_by_sinks();
     add_meaning(settings_.mask.meaning);
     if (queries_ != keys_ && settings_.mask.uses_align()) {
       add_meaning(say({"the first query stands at position {0} of the keys, counted from 0",
                        "第一个查询对应键的位置 {0}（从 0 数起）"},
                       result_.align));
     }
+  }
+
+  // The pairs that would be closed without `sinks`.
+  void find_seen_by_sinks() {
+    if (!settings_.mask.sinks || !settings_.mask.window) return;
+    MaskSetting without = settings_.mask;
+    without.sinks.reset();
+    Mask opened = mask_;
+    for (Index i = 0; i < queries_; ++i) {
+      for (Index j = 0; j < keys_; ++j)
+        opened(i, j) = mask_(i, j) && !is_visible(without, result_.align, settings_.first_index, i, j);
+    }
+    if (opened.any()) result_.by_sinks = std::make_shared<const Mask>(std::move(opened));
   }
 
   Place part_place(Span part) const {

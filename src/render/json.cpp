@@ -9,6 +9,7 @@
 #include "report/cell_text.h"
 #include "report/checks.h"
 #include "report/formula.h"
+#include "report/proofs.h"
 
 namespace qkv {
 namespace {
@@ -141,7 +142,7 @@ Json proofs_as_json(const Telling& telling) {
   Json list = Json::array();
   for (const auto& [claim, found] : telling.proofs) {
     list.push_back({{"claim", claim.in(telling.language)},
-                    {"holds", !found.differs},
+                    {"holds", is_shown(found)},
                     {"compared", found.compared},
                     {"exactly_equal", found.exactly},
                     {"largest_difference", number(found.largest)}});

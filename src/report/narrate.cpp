@@ -51,7 +51,7 @@ class Narrator {
       if (is_shown(id)) step(id);
     }
     compared(comparisons);
-    add_all(proofs(telling_.proofs, telling_.language));
+    add_all(proofs(telling_.proofs, telling_.language, telling_.truth != nullptr));
     if (telling_.checks) add_all(checks(trace_, telling_.language));
     tell_arithmetic();
     for (const Said& warning : trace_.warnings()) paragraph(warning, Tone::warning);
@@ -310,6 +310,8 @@ class Narrator {
                    Tone::faint);
     }
     if (node.name() == "weights") row_sum_remark(id);
+    if (std::string_view(node.op->name) == "hard_read") keys_read(id);
+    if (std::string_view(node.op->name) == "widths") bytes_of_token(id);
     // Rounded weights of a small format do not sum to 1 exactly, and the hull would be claimed wrongly.
     const bool has_hull = node.name() == "output" && std::string_view(node.op->name) == "weighted_sum";
     if (has_hull && !node.is_symbolic() && trace_.arithmetic() != Arithmetic::format) {
@@ -389,6 +391,30 @@ class Narrator {
       paragraph(say({"The rows sum to less than 1: the rest went to the sink.",
                      "每行的和小于 1：剩下的权重给了汇聚（sink）。"}));
     }
+  }
+
+  // "t1 reads t3; t2 reads t1"
+  void keys_read(NodeId id) {
+    const NodeId weights = plan_[id].inputs[0];
+    const Node& table = plan_[weights];
+    Said reads;
+    for (const Index i : shown_rows(plan_[id])) {
+      if (row_is_empty(table.params, i)) continue;
+      Index best = 0;  // the first of equals, as the kernel takes it
+      trace_.values(weights).row(i).maxCoeff(&best);
+      const Said next = say({"{0} reads {1}", "{0} 读 {1}"}, table.rows[static_cast<std::size_t>(i)],
+                            table.cols[static_cast<std::size_t>(best)]);
+      reads = reads.empty() ? next : say({"{0}; {1}", "{0}；{1}"}, reads, next);
+    }
+    if (!reads.empty()) paragraph(say({"{0}.", "{0}。"}, reads));
+  }
+
+  // Every row costs the same.
+  void bytes_of_token(NodeId id) {
+    const auto numbers = static_cast<long>(trace_.row_sum(id, 0));
+    paragraph(say({"Bytes of a token: {0} in fp16 or bf16, {1} in fp32.",
+                   "每个 token 的字节数：fp16、bf16 下是 {0}，fp32 下是 {1}。"},
+                  2 * numbers, 4 * numbers));
   }
 
   // Weights that are not negative and sum to 1 can only mix: every output lies between the

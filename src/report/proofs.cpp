@@ -10,16 +10,27 @@ std::string magnitude_text(double by) {
   return fmt::format("{:.0e}", std::pow(10, std::ceil(std::log10(by))));
 }
 
-std::vector<Block> proofs(const std::vector<Proved>& proofs, Language language) {
+bool is_shown(const Equality& found) { return !found.differs && found.undefined == 0; }
+
+std::vector<Block> proofs(const std::vector<Proved>& proofs, Language language, bool are_rounded) {
   std::vector<Block> blocks;
   if (proofs.empty()) return blocks;
   blocks.emplace_back(Heading{0, say({"Proof", "证明"}).in(language), ""});
+  if (are_rounded) {
+    const Said of_what = say({"Of the values carried exactly, not of those rounded at every step:",
+                              "针对不舍入的值，而不是每一步都舍入的值："});
+    blocks.emplace_back(Paragraph{of_what.in(language), Tone::faint});
+  }
   for (const auto& [claim, found] : proofs) {
     Said line;
     if (found.differs) {
       line =
           say({"{0}: does not hold here; the largest difference is {1}", "{0}：在这里不成立；相差最大为 {1}"},
               claim, fmt::format("{:.2g}", found.largest));
+    } else if (found.undefined > 0) {
+      line = say({"{0}: nothing can be said; of {1} numbers {2} are not defined (0/0)",
+                  "{0}：无法断言；{1} 个数中有 {2} 个没有定义（0/0）"},
+                 claim, found.compared, found.undefined);
     } else if (found.exactly == found.compared && found.compared == 1) {
       line = say({"{0}: the one number is exactly equal", "{0}：唯一的数严格相等"}, claim);
     } else if (found.exactly == found.compared) {
@@ -31,7 +42,7 @@ std::vector<Block> proofs(const std::vector<Proved>& proofs, Language language) 
                   "{0}：任何差都不超过 {1}；比较了 {2} 个数，其中 {3} 个严格相等"},
                  claim, magnitude_text(found.largest), found.compared, found.exactly);
     }
-    blocks.emplace_back(Paragraph{line.in(language), found.differs ? Tone::note : Tone::good});
+    blocks.emplace_back(Paragraph{line.in(language), is_shown(found) ? Tone::good : Tone::note});
   }
   return blocks;
 }

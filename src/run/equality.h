@@ -11,11 +11,12 @@ struct Equality {
   Index exactly = 0;     // of them, those that are the same number for certain
   double largest = 0;    // no difference is larger; infinity when nothing can be said
   bool differs = false;  // some difference is not zero, for certain
+  Index undefined = 0;   // 0/0 on both sides: of these nothing can be said
 
   void add(const Equality& more);
 };
 
-// Compares whole rows, cell by cell.
+// Compares whole rows, cell by cell; of symbolic rows the coefficients of each name, 0 where a row lacks it.
 Equality compare_rows(const Trace& trace, const Trace& other, const RowPair& rows);
 
 }  // namespace qkv
