@@ -187,15 +187,11 @@ std::string plain(const NamedMatrix& m) {
 }
 
 std::string numpy(const NamedMatrix& m) {
-  return bracketed(m, {"np.array([", "[", ", ", "]", ",\n          ", "])"}, [](const Number& n) {
-    return in_notation(n, {"np.sqrt(", ")", "np.inf", "np.nan"});
-  });
+  return bracketed(m, {"np.array([", "[", ", ", "]", ",\n          ", "])"}, numpy_number);
 }
 
 std::string torch(const NamedMatrix& m) {
-  return bracketed(m, {"torch.tensor([", "[", ", ", "]", ",\n              ", "])"}, [](const Number& n) {
-    return in_notation(n, {"math.sqrt(", ")", "math.inf", "math.nan"});
-  });
+  return bracketed(m, {"torch.tensor([", "[", ", ", "]", ",\n              ", "])"}, torch_number);
 }
 
 // Infinities as qkv's own JSON writes them.
@@ -206,9 +202,7 @@ std::string json(const NamedMatrix& m) {
 }
 
 std::string octave(const NamedMatrix& m) {
-  return bracketed(m, {"[", "", " ", "", "; ", "]"}, [](const Number& n) {
-    return in_notation(n, {"sqrt(", ")", "Inf", "NaN"});
-  });
+  return bracketed(m, {"[", "", " ", "", "; ", "]"}, octave_number);
 }
 
 std::string r_code(const NamedMatrix& m) {
@@ -275,6 +269,14 @@ constexpr std::array<MatrixForm, 11> kForms{
 }  // namespace
 
 std::span<const MatrixForm> matrix_forms() { return kForms; }
+
+std::string numpy_number(const Number& number) {
+  return in_notation(number, {"np.sqrt(", ")", "np.inf", "np.nan"});
+}
+std::string torch_number(const Number& number) {
+  return in_notation(number, {"math.sqrt(", ")", "math.inf", "math.nan"});
+}
+std::string octave_number(const Number& number) { return in_notation(number, {"sqrt(", ")", "Inf", "NaN"}); }
 
 FormFit fit_of(const MatrixForm& form, const NamedMatrix& matrix) {
   FormFit fit;

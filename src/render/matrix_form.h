@@ -30,6 +30,11 @@ struct MatrixForm {
 };
 std::span<const MatrixForm> matrix_forms();
 
+// One number as that language writes it: 1/np.sqrt(2), math.inf, -Inf.  For numbers, infinities and nan.
+std::string numpy_number(const Number& number);
+std::string torch_number(const Number& number);
+std::string octave_number(const Number& number);
+
 // What this form cannot hold as it is written: empty, or a sentence; then `write` must not be called where it is
 // an error (a symbol, a blank), and rounds where it is only a loss.
 struct FormFit {
