@@ -81,6 +81,10 @@ if [ ! -d "$root/../shared/onnx" ]; then skip 'unit test onnx' 'the ONNX cases a
 if ! command -v chromium >/dev/null && ! command -v google-chrome >/dev/null; then
   skip 'unit test html' 'Chromium is not installed; the page was read, but not driven'
 fi
+for program in octave-cli soffice; do
+  command -v $program >/dev/null || skip 'part of unit test export' "$program is not installed"
+done
+if ! /usr/bin/python3 -c 'import torch' 2>/dev/null; then skip 'part of unit test export' 'PyTorch is not installed'; fi
 suite transcripts sh "$root/tests/golden.sh"
 if [ $quick = no ]; then
   suite 'README' sh "$root/tests/readme.sh"

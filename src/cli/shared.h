@@ -150,6 +150,7 @@ Command setup_trace(CLI::App& app, Language language);
 Command setup_explain(CLI::App& app, Language language);
 Command setup_check(CLI::App& app, Language language);
 Command setup_worksheet(CLI::App& app, Language language);
+Command setup_export(CLI::App& app, Language language);
 Command setup_diff(CLI::App& app, Language language);
 Command setup_detect(CLI::App& app, Language language);
 Command setup_exercise(CLI::App& app, Language language);
