@@ -80,6 +80,15 @@ int run_export(const ExportOptions& options) {
                       say({"make the problem smaller", "请把题目改小一些"}));
     return finish(options, diagnostics);
   }
+  if (const auto scores = infinite_scores(trace); scores && *target != kSpreadsheet) {
+    diagnostics.error("",
+                      say({"{0} holds +∞: its softmax is a limit, and ∞ − ∞ would be nan in a script",
+                           "{0} 里有 +∞：它的 softmax 是取极限，而脚本里 ∞ − ∞ 会得到 nan"},
+                          trace.plan()[*scores].id),
+                      say({"write a large number in its place; csv takes it as it is",
+                           "请换成一个很大的数；csv 可以照样写出"}));
+    return finish(options, diagnostics);
+  }
   std::string text = written(*target, trace, *worked);
   const bool goes_to_file = !options.output.empty() && options.output != "-";
   if (*target == kSpreadsheet && goes_to_file) text.insert(0, kByteOrderMark);

@@ -534,6 +534,14 @@ std::string render_script(const ScriptLanguage& language, const Trace& trace, co
   return Script(language, trace, about, telling).write();
 }
 
+std::optional<NodeId> infinite_scores(const Trace& trace) {
+  for (const Node& node : trace.plan().nodes) {
+    if (std::string_view(node.op->name) != "shift") continue;
+    if ((trace.values(node.inputs[0]).array() == kInfinity).any()) return node.inputs[0];
+  }
+  return std::nullopt;
+}
+
 std::vector<std::string> script_names(const Plan& plan) {
   std::set<std::string, std::less<>> taken(kTakenNames.begin(), kTakenNames.end());
   for (const ScriptFunction& function : script_functions()) taken.emplace(function.name);

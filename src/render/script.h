@@ -2,8 +2,10 @@
 // check against the values of the trace.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "report/narrate.h"
 #include "run/trace.h"
@@ -25,6 +27,10 @@ std::span<const ScriptLanguage> script_languages();
 //   trace  of true values: not rounded on the way, not in a small format
 std::string render_script(const ScriptLanguage& language, const Trace& trace, const About& about,
                           const Telling& telling);
+
+// The scores that hold +∞, where there are such: their softmax is taken as a limit, and ∞ − ∞ would make nan
+// of it elsewhere.
+std::optional<NodeId> infinite_scores(const Trace& trace);
 
 // What a step is called in a script: letters, digits and _, a word of neither Python nor Octave nor of the
 // script itself; no two of a plan alike.
