@@ -225,6 +225,7 @@ const Op weights_without_sinks{
     .cell =
         [](const CellQuestion& q) {
           if (row_is_empty(q.params, q.row)) return Expression{q.params.empty_row_is_nan ? "nan" : "0"};
+          if (!is_allowed(q.params, q.row, q.col)) return Expression{"0"};
           Expression e{Term(0, q.row, q.col), " / ("};
           bool is_first = true;
           for (Index j = 0; j < q.inputs[0].cols; ++j) {
