@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <filesystem>
 #include <random>
 
 #include "calc/cache.h"
 #include "calc/cost.h"
 #include "calc/sizes.h"
 #include "calc/variance.h"
+#include "plan/training.h"
 #include "reading.h"
 #include "support.h"
 #include "vectors.h"
@@ -25,6 +27,13 @@ const CostRow& row_named(const Cost& cost, const std::string& id) {
       std::find_if(cost.rows.begin(), cost.rows.end(), [&](const auto& r) { return r.id == id; });
   REQUIRE(row != cost.rows.end());
   return *row;
+}
+
+// Some of the examples come with warnings.
+Problem example(const std::filesystem::path& path) {
+  Reading reading = read_text(text_of(path));
+  REQUIRE(reading.problem.has_value());
+  return std::move(*reading.problem);
 }
 
 // Pairs that may look at each other, counted one by one.
@@ -170,6 +179,108 @@ TEST_CASE("of sizes and of a file with these sizes the same products are counted
   const Cost of_file = cost_of(plan_of(p), 16, {});
   const Cost of_sizes = cost_of(CostQuestion{.n = 5, .d = 6, .heads = 3, .kv_heads = 3});
   CHECK(total_multiply_adds(of_file) == total_multiply_adds(of_sizes));
+}
+
+// ---- Costs of linear attention, of stacks and of heads --------------------------------------
+
+TEST_CASE("a state costs one product a cell and token, in one go, token by token and pass by pass") {
+  // Three keys with two features each, values of two numbers: φ(k)ᵀ·v is 2·2 products for each key.
+  const std::string problem_text =
+      "method = linear\n[Q]\n1 0\n0 1\n1 1\n[K]\n1 0\n0 1\n1 1\n[V]\n1 0\n0 1\n2 2\n";
+  const auto state = [](const Cost& cost) {
+    Integer products = 0;
+    for (const CostRow& row : cost.rows) {
+      if (row.id == "S" || row.id.ends_with(".S")) products += row.multiply_adds();
+      if (row.id == "z" || row.id.ends_with(".z"))
+        CHECK(row.multiply_adds() == 0);  // added up, not multiplied
+    }
+    return products;
+  };
+  CHECK(state(cost_of(plan_of(problem(problem_text)), 16, {})) == 12);
+  CHECK(state(cost_of(plan_of(problem("mask = causal\n" + problem_text)), 16, {})) == 12);
+  CHECK(state(cost_of(plan_of(problem("mask = causal\ndecode = yes\n" + problem_text)), 16, {})) == 12);
+}
+
+TEST_CASE("linear attention is not charged for the table that it does without") {
+  const Cost cost = cost_of(plan_of(problem("method = linear\nmask = causal\n[Q]\n1 0\n0 1\n1 1\n"
+                                            "[K]\n1 0\n0 1\n1 1\n[V]\n1 0\n0 1\n2 2\n")),
+                            16, {});
+  std::vector<std::string> beside;
+  for (const CostRow& row : cost.for_comparison) beside.push_back(row.id);
+  CHECK(beside == std::vector<std::string>{"kernel", "denominator", "weights", "quadratic.output"});
+  CHECK(cost.for_comparison[0].open == 6 * 2);  // 6 of 9 pairs, 2 features
+  CHECK(cost.for_comparison[1].multiply_adds() == 0);
+  CHECK(cost.for_comparison[3].open == 6 * 2);
+  // Three tokens, each 4 products to update the state and 4 to read it.
+  CHECK(total_multiply_adds(cost) == 24);
+  for (const CostRow& row : cost.rows) CHECK(row.open == row.multiply_adds());
+}
+
+TEST_CASE("a step that is counted in products has as many in the formula of one cell") {
+  for (const auto& file : std::filesystem::directory_iterator(QKV_SOURCE_DIR "/examples")) {
+    if (file.path().extension() != ".qkv") continue;
+    const Plan plan = plan_of(example(file.path()));
+    for (const Node& node : plan.nodes) {
+      if (node.op->terms == nullptr || node.is_symbolic() || node.role != Role::step || is_gradient(node))
+        continue;
+      // The denominator φ(q)·z is in the formula of each cell, yet it is worked out once a query.
+      const bool has_denominator = std::string_view(node.op->name).starts_with("read_state");
+      std::vector<Shape> shapes;
+      for (const NodeId input : node.inputs) shapes.push_back(plan[input].shape);
+      Index most = 0;  // hidden pairs are left out of a formula
+      for (Index i = 0; i < node.shape.rows; ++i) {
+        for (Index j = 0; j < node.shape.cols; ++j) {
+          Index products = 0;
+          for (const Term& term : node.op->cell({node.params, shapes, i, j}))
+            for (std::size_t at = 0; (at = term.text.find("·", at)) != std::string::npos; ++at) ++products;
+          most = std::max(most, products);
+        }
+      }
+      CAPTURE(file.path().string());
+      CAPTURE(node.id);
+      const Index counted = node.op->terms(shapes) * (has_denominator ? 2 : 1);
+      node.name() == "output" && node.params.allowed ? CHECK(counted >= most) : CHECK(counted == most);
+    }
+  }
+}
+
+TEST_CASE("open pairs are at most all pairs, in every step of every example") {
+  for (const auto& file : std::filesystem::directory_iterator(QKV_SOURCE_DIR "/examples")) {
+    if (file.path().extension() != ".qkv") continue;
+    CAPTURE(file.path().string());
+    const Cost cost = cost_of(plan_of(example(file.path())), 16, {});
+    for (const auto* rows : {&cost.rows, &cost.for_comparison}) {
+      for (const CostRow& row : *rows) {
+        CAPTURE(row.id);
+        CHECK(row.open >= 0);
+        CHECK(row.open <= row.multiply_adds());
+      }
+    }
+    const bool is_linear = file.path().filename().string().starts_with("linear");
+    if (!is_linear) CHECK(cost.for_comparison.empty());
+  }
+}
+
+TEST_CASE("each layer, head, pass and tile has the open pairs of its own mask") {
+  const auto open = [](const std::string& text) {
+    std::vector<std::string> told;
+    for (const ScoreTable& scores : cost_of(plan_of(problem(text)), 16, {}).scores)
+      told.push_back(scores.place + ": " + scores.open.str() + " of " +
+                     Integer(scores.rows * scores.cols).str());
+    return told;
+  };
+  using Told = std::vector<std::string>;
+  const std::string x = "[X]\n1 0\n0 1\n1 1\n2 0\n1 2\n";
+  const std::string qkv = "Q = X\nK = X\nV = X\n" + x;
+  CHECK(open("mask = causal\n" + qkv) == Told{": 15 of 25"});
+  CHECK(open("layers = 2\nL1.mask = causal window:2\nL2.mask = causal\n" + qkv) ==
+        Told{"L1: 9 of 25", "L2: 15 of 25"});
+  CHECK(open("heads = 2\nmask = causal\n" + qkv +
+             "[h1.mask]\n1 0 0 0 0\n1 1 0 0 0\n0 1 1 0 0\n"
+             "0 0 1 1 0\n0 0 0 1 1\n") == Told{"h1: 9 of 25", "h2: 15 of 25"});
+  CHECK(open("mask = causal\ndecode = yes\nprefill = 4\n" + qkv) == Told{"prefill: 10 of 16", "t5: 5 of 5"});
+  CHECK(open("mask = causal\ntile = 3x3\n" + qkv) ==
+        Told{"b1: 6 of 9", "b2: 6 of 6", "b3: 3 of 4"});  // queries 4 and 5 by keys 1 … 3, then 4 and 5
 }
 
 // ---- The experiment ---------------------------------------------------------------------

@@ -1,27 +1,46 @@
 #include "calc/cost.h"
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "calc/sizes.h"
+#include "plan/training.h"
 
 namespace qkv {
 namespace {
 
+using Rows = std::vector<CostRow>;
+
 // The maximum, the sum and the unfinished output of each row of a tile, and the tile itself.
-Integer tiled_numbers(const Cost& cost) {
-  const Integer rows = std::min(Integer(cost.tile.rows), cost.scores->rows);
-  const Integer cols = std::min(Integer(cost.tile.cols), cost.scores->cols);
-  return rows * cols + rows * (cost.scores->width + 2);
+Integer tiled_numbers(const Cost& cost, const ScoreTable& scores) {
+  const Integer rows = std::min(Integer(cost.tile.rows), scores.rows);
+  const Integer cols = std::min(Integer(cost.tile.cols), scores.cols);
+  return rows * cols + rows * (scores.width + 2);
+}
+
+// The largest table, which says what must be held at once; null where there are no scores.
+const ScoreTable* largest(const std::vector<ScoreTable>& tables) {
+  const auto found = std::max_element(tables.begin(), tables.end(), [](const auto& a, const auto& b) {
+    return a.rows * a.cols < b.rows * b.cols;
+  });
+  return found == tables.end() ? nullptr : &*found;
 }
 
 Integer bytes_of(const Cost& cost, const Integer& numbers) { return bytes_of_bits(numbers * cost.bits); }
 
-// Pairs of a query and a key that the mask of this head leaves open.
-Integer open_pairs(const Plan& plan, const Node& node) {
-  const auto weights = plan.find_beside(node, "weights");
-  if (!weights || !plan[*weights].params.allowed) return -1;
-  return Integer(static_cast<long>(plan[*weights].params.allowed->count()));
+Integer sum(const Rows& rows, const std::function<Integer(const CostRow&)>& what) {
+  Integer total = 0;
+  for (const CostRow& row : rows) total += what(row);
+  return total;
+}
+Integer multiply_adds_of(const Rows& rows) { return sum(rows, &CostRow::multiply_adds); }
+Integer open_of(const Rows& rows) { return sum(rows, &CostRow::open); }
+Integer bytes_of(const Cost& cost, const Rows& rows) {
+  return sum(rows, [&](const CostRow& row) { return bytes_of(cost, row.cells()); });
+}
+bool is_masked(const Rows& rows) {
+  return std::any_of(rows.begin(), rows.end(), std::mem_fn(&CostRow::is_masked));
 }
 
 // " = 2^30"; nothing for other numbers.
@@ -37,8 +56,9 @@ class Teller {
   Report report() {
     add(Heading{0, in({"Multiply-adds and memory, step by step", "逐步的乘加次数与内存"}), "steps"});
     if (cost_.grows_with_n) growth();
-    if (cost_.is_masked && cost_.scores) open_pairs_of_a_head();
-    add(steps());
+    if (is_masked(cost_.rows) && !cost_.scores.empty()) open_pairs();
+    add(steps(cost_.rows));
+    if (!cost_.for_comparison.empty()) comparison();
     if (has_smaller_tiles()) {
       add(Heading{0, in({"The scores of one head in one layer", "一层中一个头的分数矩阵"}), "one_head"});
       matrix_and_tiles();
@@ -50,35 +70,45 @@ class Teller {
   void add(Block block) { report_.blocks.push_back(std::move(block)); }
   std::string in(const Text& text) const { return text.in(language_); }
 
-  Table steps() const {
+  Table steps(const Rows& counted) const {
+    const bool tells_open = is_masked(counted);
     Table table;
     table.columns = {in({"shape", "形状"}), in({"copies", "份数"}), in({"products a cell", "每格乘积"}),
                      in({"multiply-adds", "乘加"})};
-    if (cost_.is_masked) table.columns.push_back(in({"open pairs only", "只算可见的"}));
+    if (tells_open) table.columns.push_back(in({"open pairs only", "只算可见的"}));
     table.columns.push_back(in({"bytes", "字节"}));
-    Integer open = 0;
-    for (const CostRow& row : cost_.rows) {
+    for (const CostRow& row : counted) {
       table.row_labels.push_back(row.id);
       std::vector<TableCell> cells{{grouped(row.rows) + "×" + grouped(row.cols)},
                                    {grouped(row.copies)},
                                    {grouped(row.terms)},
                                    {grouped(row.multiply_adds())}};
-      if (cost_.is_masked) cells.push_back({grouped(row.open)});
+      if (tells_open) cells.push_back({grouped(row.open)});
       cells.push_back({grouped(bytes_of(cost_, row.cells()))});
       table.rows.push_back(std::move(cells));
-      open += row.open;
     }
     table.row_labels.push_back(in({"in all", "合计"}));
-    std::vector<TableCell> sums{{""}, {""}, {""}, {grouped(total_multiply_adds(cost_))}};
-    if (cost_.is_masked) sums.push_back({grouped(open)});
-    sums.push_back({grouped(total_bytes(cost_))});
+    std::vector<TableCell> sums{{""}, {""}, {""}, {grouped(multiply_adds_of(counted))}};
+    if (tells_open) sums.push_back({grouped(open_of(counted))});
+    sums.push_back({grouped(bytes_of(cost_, counted))});
     table.rows.push_back(std::move(sums));
     return table;
   }
 
+  void comparison() {
+    add(Heading{
+        0, in({"For comparison: through the table of all queries and keys", "对照：经过 查询×键 的整张表"}),
+        "for_comparison"});
+    add(Paragraph{in({"The method does without these steps, so the sum above leaves them out.",
+                      "这种方法用不到这几步，所以上面的合计不含它们。"}),
+                  Tone::faint});
+    add(steps(cost_.for_comparison));
+  }
+
   // In a small problem one tile would be the whole matrix.
   bool has_smaller_tiles() const {
-    return cost_.scores && (cost_.tile.rows < cost_.scores->rows || cost_.tile.cols < cost_.scores->cols);
+    const ScoreTable* scores = largest(cost_.scores);
+    return scores != nullptr && (cost_.tile.rows < scores->rows || cost_.tile.cols < scores->cols);
   }
 
   void growth() {
@@ -94,27 +124,42 @@ class Teller {
         Tone::faint});
   }
 
-  void open_pairs_of_a_head() {
-    const ScoreTable& scores = *cost_.scores;
-    const Integer pairs = scores.rows * scores.cols;
+  void open_pairs() {
+    const ScoreTable& first = cost_.scores.front();
+    const auto is_like_first = [&](const ScoreTable& other) {
+      return other.open == first.open && other.rows == first.rows && other.cols == first.cols;
+    };
+    if (!std::all_of(cost_.scores.begin(), cost_.scores.end(), is_like_first))
+      return add(open_pairs_of_each());
     add(Paragraph{say({"The mask leaves {0} of the {1} pairs of a query and a key open.",
                        "掩码留下 {1} 个查询–键对中的 {0} 个。"},
-                      grouped(scores.open), grouped(pairs))
+                      grouped(first.open), grouped(first.rows * first.cols))
                       .in(language_),
                   Tone::faint});
     if (!cost_.window) return;
     add(Paragraph{
         say({"A window of w keys leaves n·w = {0}, less the keys that the first queries do not have.",
              "宽 w 的窗口留下 n·w = {0} 个，再减去开头几个查询前面没有的键。"},
-            grouped(scores.rows * *cost_.window))
+            grouped(first.rows * *cost_.window))
             .in(language_),
         Tone::faint});
   }
 
+  Table open_pairs_of_each() const {
+    Table table;
+    table.columns = {in({"pairs that the mask leaves open", "掩码留下的对"}),
+                     in({"pairs of a query and a key", "查询–键对"})};
+    for (const ScoreTable& scores : cost_.scores) {
+      table.row_labels.push_back(scores.place);
+      table.rows.push_back({{grouped(scores.open)}, {grouped(scores.rows * scores.cols)}});
+    }
+    return table;
+  }
+
   void matrix_and_tiles() {
-    const ScoreTable& scores = *cost_.scores;
+    const ScoreTable& scores = *largest(cost_.scores);
     const Integer held = scores.rows * scores.cols;
-    const Integer tiled = tiled_numbers(cost_);
+    const Integer tiled = tiled_numbers(cost_, scores);
     Table table;
     table.columns = {in({"numbers", "数的个数"}), in({"bytes", "字节"}), ""};
     const auto row = [&](const Text& name, const Integer& numbers) {
@@ -144,6 +189,90 @@ class Teller {
   Report report_;
 };
 
+// Steps that the result is not made of, nor any step after it, a gradient: what linear attention shows
+// beside itself, and does without.
+std::vector<bool> steps_for_comparison(const Plan& plan) {
+  const NodeId result = plan.last_step();
+  std::vector<bool> is_needed(plan.nodes.size());
+  for (NodeId id = plan.nodes.size(); id-- > 0;) {
+    if (id >= result && plan[id].role == Role::step) is_needed[id] = true;
+    if (!is_needed[id]) continue;
+    for (const NodeId input : plan[id].inputs) is_needed[input] = true;
+  }
+  std::vector<bool> are_beside(plan.nodes.size());
+  for (NodeId id = 0; id < result; ++id) are_beside[id] = plan[id].role == Role::step && !is_needed[id];
+  return are_beside;
+}
+
+// The mask of a table of queries by keys, which it has itself or the softmax that it goes into.
+const Mask* mask_of(const Plan& plan, const Node& table) {
+  if (table.params.allowed) return table.params.allowed.get();
+  for (const char* name : {"weights", "exp"}) {
+    const auto found = plan.find_beside(table, name);
+    if (found && plan[*found].params.allowed) return plan[*found].params.allowed.get();
+  }
+  return nullptr;
+}
+
+Integer closed_pairs(const Mask& mask) { return Integer(static_cast<long>(mask.size() - mask.count())); }
+
+CostRow row_of(const Plan& plan, const Node& node) {
+  std::vector<Shape> shapes;
+  for (const NodeId input : node.inputs) shapes.push_back(plan[input].shape);
+  const Index terms = node.op->terms == nullptr ? 0 : node.op->terms(shapes);
+  CostRow row{.id = node.id,
+              .rows = static_cast<long>(node.shape.rows),
+              .cols = static_cast<long>(node.shown_cols()),
+              .copies = 1,
+              .terms = static_cast<long>(terms),
+              .open = 0};
+  row.open = row.multiply_adds();
+  if (terms == 0 || is_gradient(node)) return row;
+  const auto leave_out = [&](const Mask* mask, const Integer& products) {
+    if (mask == nullptr) return;
+    row.open -= closed_pairs(*mask) * products;
+    row.is_masked = true;
+  };
+  if (node.name() == "scores" || node.name() == "kernel") {
+    leave_out(mask_of(plan, node), row.terms);  // a hidden pair is one cell
+    return row;
+  }
+  for (const NodeId input : node.inputs) {
+    const std::string_view read = plan[input].name();
+    if (read != "weights" && read != "exp") continue;
+    leave_out(plan[input].params.allowed.get(), row.cols);  // one product in each cell of its row
+  }
+  return row;
+}
+
+ScoreTable table_of(const Plan& plan, const Node& scores) {
+  const Mask* mask = mask_of(plan, scores);
+  const auto output = plan.find_beside(scores, "output");
+  ScoreTable table{.place = scores.prefix.substr(0, scores.prefix.empty() ? 0 : scores.prefix.size() - 1),
+                   .rows = static_cast<long>(scores.shape.rows),
+                   .cols = static_cast<long>(scores.shown_cols()),
+                   .width = output ? static_cast<long>(plan[*output].shown_cols()) : 0,
+                   .open = 0};
+  table.open = table.rows * table.cols - (mask == nullptr ? Integer(0) : closed_pairs(*mask));
+  return table;
+}
+
+long long whole(const Integer& count) { return count.convert_to<long long>(); }
+
+nlohmann::ordered_json steps_as_json(const Cost& cost, const Rows& rows) {
+  auto steps = nlohmann::ordered_json::array();
+  for (const CostRow& row : rows) {
+    steps.push_back({{"id", row.id},
+                     {"shape", {whole(row.rows), whole(row.cols)}},
+                     {"copies", whole(row.copies)},
+                     {"products_per_cell", whole(row.terms)},
+                     {"multiply_adds", whole(row.multiply_adds())},
+                     {"open_multiply_adds", whole(row.open)},
+                     {"bytes", whole(bytes_of(cost, row.cells()))}});
+  }
+  return steps;
+}
+
 }  // namespace
 
 // Causal, query i (from 0) sees the keys 0 … i, of which a window keeps the latest w; a window looks back
@@ -161,10 +290,10 @@ Cost cost_of(const CostQuestion& q) {
   const Integer copies = Integer(q.layers) * q.heads;
   const Integer pairs = open_pairs(q);
   Cost cost{.rows = {},
-            .scores = ScoreTable{q.n, q.n, head_dim, pairs},
+            .for_comparison = {},
+            .scores = {{.place = "", .rows = q.n, .cols = q.n, .width = head_dim, .open = pairs}},
             .bits = q.bits,
             .tile = q.tile,
-            .is_masked = q.window || q.is_causal,
             .grows_with_n = true,
             .window = q.window ? std::optional(std::min(*q.window, q.n)) : std::nullopt};
   const auto projection = [&](const char* id, const Integer& width, const Integer& terms) {
@@ -176,85 +305,72 @@ Cost cost_of(const CostQuestion& q) {
   projection("K", kv_width, q.d);
   projection("V", kv_width, q.d);
   const Integer open = copies * pairs * head_dim;
-  cost.rows.push_back(
-      {.id = "scores", .rows = q.n, .cols = q.n, .copies = copies, .terms = head_dim, .open = open});
+  const bool is_masked = q.window || q.is_causal;
+  cost.rows.push_back({.id = "scores",
+                       .rows = q.n,
+                       .cols = q.n,
+                       .copies = copies,
+                       .terms = head_dim,
+                       .open = open,
+                       .is_masked = is_masked});
   cost.rows.push_back({.id = "weights", .rows = q.n, .cols = q.n, .copies = copies, .terms = 0, .open = 0});
-  cost.rows.push_back(
-      {.id = "output", .rows = q.n, .cols = head_dim, .copies = copies, .terms = q.n, .open = open});
+  cost.rows.push_back({.id = "output",
+                       .rows = q.n,
+                       .cols = head_dim,
+                       .copies = copies,
+                       .terms = q.n,
+                       .open = open,
+                       .is_masked = is_masked});
   projection("Y", q.d, q.d);
   return cost;
 }
 
 Cost cost_of(const Plan& plan, long long bits, const TileShape& tile) {
-  Cost cost{.rows = {}, .scores = std::nullopt, .bits = bits, .tile = tile};
-  for (const Node& node : plan.nodes) {
-    if (node.role != Role::step) continue;
-    std::vector<Shape> shapes;
-    for (const NodeId input : node.inputs) shapes.push_back(plan[input].shape);
-    const Index terms = node.op->terms == nullptr ? 0 : node.op->terms(shapes);
-    CostRow row{.id = node.id,
-                .rows = static_cast<long>(node.shape.rows),
-                .cols = static_cast<long>(node.shown_cols()),
-                .copies = 1,
-                .terms = static_cast<long>(terms),
-                .open = 0};
-    row.open = row.multiply_adds();
-    // Of the scores a hidden pair is one cell; of the output it is one product in each cell of its row.
-    const bool is_scores = node.name() == "scores";
-    const bool is_output = node.name() == "output";
-    const Integer pairs = is_scores || is_output ? open_pairs(plan, node) : Integer(-1);
-    if (terms > 0 && pairs >= 0) {
-      row.open = pairs * (is_scores ? row.terms : row.cols);
-      cost.is_masked = true;
+  Cost cost{.rows = {}, .for_comparison = {}, .scores = {}, .bits = bits, .tile = tile};
+  std::vector<bool> is_beside = steps_for_comparison(plan);
+  for (NodeId id = 0; id < plan.nodes.size(); ++id) {
+    const Node& node = plan[id];
+    // The aside that reads such steps is where they lead to.
+    if (node.role == Role::aside)
+      is_beside[id] =
+          std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId i) { return is_beside[i]; });
+    if (is_beside[id]) {
+      cost.for_comparison.push_back(row_of(plan, node));
+    } else if (node.role == Role::step) {
+      cost.rows.push_back(row_of(plan, node));
+      if (node.name() == "scores" && !is_gradient(node)) cost.scores.push_back(table_of(plan, node));
     }
-    if (is_scores && !cost.scores)
-      cost.scores = ScoreTable{row.rows, row.cols, 0, pairs >= 0 ? pairs : row.rows * row.cols};
-    if (is_output && cost.scores && cost.scores->width == 0) cost.scores->width = row.cols;
-    cost.rows.push_back(std::move(row));
   }
   return cost;
 }
 
-Integer total_multiply_adds(const Cost& cost) {
-  Integer total = 0;
-  for (const CostRow& row : cost.rows) total += row.multiply_adds();
-  return total;
-}
+Integer total_multiply_adds(const Cost& cost) { return multiply_adds_of(cost.rows); }
 
-Integer total_bytes(const Cost& cost) {
-  Integer total = 0;
-  for (const CostRow& row : cost.rows) total += bytes_of(cost, row.cells());
-  return total;
-}
+Integer total_bytes(const Cost& cost) { return bytes_of(cost, cost.rows); }
 
 Report told(const Cost& cost, Language language) { return Teller(cost, language).report(); }
 
 std::string as_json(const Cost& cost) {
-  const auto whole = [](const Integer& count) { return count.convert_to<long long>(); };
   nlohmann::ordered_json json;
   json["schema"] = "qkv/cost-1";
   json["bytes_per_number"] = static_cast<double>(cost.bits) / 8;
-  json["steps"] = nlohmann::ordered_json::array();
-  Integer open = 0;
-  for (const CostRow& row : cost.rows) {
-    json["steps"].push_back({{"id", row.id},
-                             {"shape", {whole(row.rows), whole(row.cols)}},
-                             {"copies", whole(row.copies)},
-                             {"products_per_cell", whole(row.terms)},
-                             {"multiply_adds", whole(row.multiply_adds())},
-                             {"open_multiply_adds", whole(row.open)},
-                             {"bytes", whole(bytes_of(cost, row.cells()))}});
-    open += row.open;
-  }
-  json["multiply_adds"] = whole(total_multiply_adds(cost));
-  json["open_multiply_adds"] = whole(open);
+  json["steps"] = steps_as_json(cost, cost.rows);
+  json["multiply_adds"] = whole(multiply_adds_of(cost.rows));
+  json["open_multiply_adds"] = whole(open_of(cost.rows));
   json["bytes"] = whole(total_bytes(cost));
-  if (cost.scores) {
-    const Integer held = cost.scores->rows * cost.scores->cols;
+  if (!cost.for_comparison.empty()) {
+    json["for_comparison"] = {{"steps", steps_as_json(cost, cost.for_comparison)},
+                              {"multiply_adds", whole(multiply_adds_of(cost.for_comparison))},
+                              {"open_multiply_adds", whole(open_of(cost.for_comparison))},
+                              {"bytes", whole(bytes_of(cost, cost.for_comparison))}};
+  }
+  if (const ScoreTable* scores = largest(cost.scores)) {
+    const Integer held = scores->rows * scores->cols;
+    const Integer tiled = tiled_numbers(cost, *scores);
     json["one_head"] = {{"scores", whole(held)},
                         {"bytes", whole(bytes_of(cost, held))},
-                        {"tiled_numbers", whole(tiled_numbers(cost))},
-                        {"tiled_bytes", whole(bytes_of(cost, tiled_numbers(cost)))}};
+                        {"tiled_numbers", whole(tiled)},
+                        {"tiled_bytes", whole(bytes_of(cost, tiled))}};
   }
   return json.dump(2) + "\n";
 }

@@ -2,7 +2,8 @@
 //
 // A step of r × c cells, each a sum of t products, takes r·c·t multiply-adds.  Scores and output take
 // n²·d of them each, in every layer, and their heads share the d: that is why twice the tokens cost four
-// times as much.  A mask makes cells that nobody needs; code that skips hidden pairs pays for the open
+// times as much.  Additions, exponentials and divisions are not counted, nor what is worked out once a
+// row, as the denominators of linear attention.  A mask makes cells that nobody needs; code that skips hidden pairs pays for the open
 // ones only, n·w of them in a window.
 #pragma once
 
@@ -24,6 +25,7 @@ struct CostRow {
   Integer copies = 1;  // heads and layers that have such a step
   Integer terms;       // products that one cell adds up; 0: none
   Integer open;        // multiply-adds without those for hidden pairs
+  bool is_masked = false;
 
   Integer multiply_adds() const { return copies * rows * cols * terms; }
   Integer cells() const { return copies * rows * cols; }
@@ -37,6 +39,7 @@ struct TileShape {
 
 // One head of one layer: where the n × m scores are, or are not, held in memory.
 struct ScoreTable {
+  std::string place;  // "L2.h1"; "" where there is one alone
   Integer rows;
   Integer cols;
   Integer width;  // of a value
@@ -45,10 +48,11 @@ struct ScoreTable {
 
 struct Cost {
   std::vector<CostRow> rows;
-  std::optional<ScoreTable> scores;
+  // Of a method that does without them: shown beside it, and counted in no sum but their own.
+  std::vector<CostRow> for_comparison;
+  std::vector<ScoreTable> scores;  // of each head, layer and pass; of sizes alone, where all are alike, one
   long long bits = 16;  // a number
   TileShape tile = {};
-  bool is_masked = false;     // then `open` says something
   bool grows_with_n = false;  // of a model whose tokens can be doubled, not of a file
   std::optional<long long> window = std::nullopt;
 };
@@ -73,6 +77,7 @@ Cost cost_of(const Plan& plan, long long bits, const TileShape& tile);
 // Query–key pairs that may look at each other.
 Integer open_pairs(const CostQuestion& question);
 
+// Of the rows, not of what stands beside for comparison.
 Integer total_multiply_adds(const Cost& cost);
 Integer total_bytes(const Cost& cost);
 

@@ -115,7 +115,6 @@ constexpr Op kernel_sum_op(const char* name, Text why, std::string_view formula)
       .shape = one_column,
       .cell = kernel_sum_cell,
       .reads = {Reads::row},
-      .terms = width_of_first,
   };
 }
 
@@ -268,7 +267,6 @@ constexpr Op key_sum_op(Text title, Text why) {
             for (Index j = 0; j < q.inputs[0].rows; ++j) append(e, {j == 0 ? "" : " + ", Term(0, j, q.col)});
             return e;
           },
-      .terms = [](std::span<const Shape> in) { return in[0].rows; },
   };
 }
 
@@ -384,6 +382,9 @@ constexpr Text kFirstSumWhy{"The first token's φ(k), for the denominator.",
 constexpr Text kNextSumWhy{"The token's φ(k) is added, for the denominator.",
                            "加上这个 token 的 φ(k)，用来算分母。"};
 
+// φ(k)ᵀ·v of one token.
+Index one_product(std::span<const Shape>) { return 1; }
+
 Term key_feature(const CellQuestion& q, int input, Index feature) {
   return Term(input, token_of(q.params), feature);
 }
@@ -406,6 +407,7 @@ const Op first_state{
         [](const CellQuestion& q) {
           return Expression{key_feature(q, 0, q.row), "·", Term(1, token_of(q.params), q.col)};
         },
+    .terms = one_product,
 };
 
 const Op next_state{
@@ -422,6 +424,7 @@ const Op next_state{
           return Expression{Term(0, q.row, q.col), " + ", key_feature(q, 1, q.row), "·",
                             Term(2, token_of(q.params), q.col)};
         },
+    .terms = one_product,
 };
 
 const Op first_key_sum{
@@ -508,7 +511,7 @@ const Op continued_state{
             append(e, {" + ", Term(1, j, q.row), "·", Term(2, j, q.col)});
           return e;
         },
-    .terms = [](std::span<const Shape> in) -> Index { return in[1].rows + 1; },
+    .terms = [](std::span<const Shape> in) { return in[1].rows; },
 };
 
 const Op continued_key_sum = add_op(kSumNow, {"The sum that the pass before left, and the new token's φ(k).",
