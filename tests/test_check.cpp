@@ -13,6 +13,8 @@
 #include "check/mistakes.h"
 #include "confusion.h"
 #include "pupils.h"
+#include "reading.h"
+#include "vectors.h"
 
 namespace qkv::test {
 namespace {
@@ -445,6 +447,31 @@ TEST_CASE("dividing by a whole number is no rounding of the root") {
   CHECK(unscaled["scaled"] == "wrong right ; right wrong");
   CHECK(list(unscaled.at("scaled").mistakes) == "M09");
   CHECK(marked(narrow(), {{"scaled", "0.5 0 ; 0 1"}})["scaled"] == "wrong right ; right wrong");
+}
+
+TEST_CASE("a mistake of a step is not named for the gradient of that step") {
+  // Weights 1 and 1/2, 1/2, so that Y is 0 ln 3 and 0 (ln 3)/2: q is 1/4 3/4 and 1/(1 + √3) √3/(1 + √3).
+  const Problem p = problem(
+      "mask = causal\ngradient = yes\n[Q]\n0\n0\n[K]\n1\n1\n[V]\n1\n0\n[W_O]\n0 "
+      "1.09861229\n[target]\n1\n2\n");
+  CHECK(marked(p, {{"d.Y", "-0.375 0.375 ; 0.183 -0.183"}}).at("d.Y").verdict == Verdict::right);
+  // q in its place: the step before d.Y, as the output is the step before Y, yet no projection is left out.
+  const Marks marks = marked(p, {{"d.Y", "0.25 0.75 ; 0.366 0.634"}});
+  CHECK(marks.at("d.Y").verdict == Verdict::wrong);
+  CHECK(list(marks.at("d.Y").mistakes) == "none");
+}
+
+TEST_CASE("no mistake but a slip is looked for in the steps of a gradient") {
+  for (const char* name : {"gradient", "gradient-loss", "gradient-layers", "gradient-additive"}) {
+    const Plan plan = plan_of(problem(text_of(QKV_SOURCE_DIR "/examples/" + std::string(name) + ".qkv")));
+    for (const Mistake& mistake : mistakes()) {
+      for (const NodeId node : nodes_spoiled(mistake, plan)) {
+        CAPTURE(mistake.id);
+        CAPTURE(plan[node].id);
+        CHECK_FALSE(plan[node].id.starts_with("d."));
+      }
+    }
+  }
 }
 
 TEST_CASE("a blank is not wrong, but earns nothing") {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/training.h"
 #include "run/apply.h"
 #include "run/proof.h"
 
@@ -536,7 +537,9 @@ std::span<const Mistake> mistakes() { return kMistakes; }
 std::vector<NodeId> nodes_spoiled(const Mistake& mistake, const Plan& plan) {
   std::vector<NodeId> nodes;
   for (NodeId id = 0; id < plan.nodes.size(); ++id) {
-    const auto is_named = [&](std::string_view name) { return name == plan[id].name(); };
+    // Not d.Y for Y: going back, other mistakes are made.
+    const std::string step = name_in_every_head(plan[id]);
+    const auto is_named = [&](std::string_view name) { return name == step; };
     const bool is_spoiled = std::any_of(mistake.nodes.begin(), mistake.nodes.end(), is_named);
     if (is_spoiled && !is_given(plan[id]) && plan[id].role == Role::step) nodes.push_back(id);
   }
