@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/decimal.h"
 #include "base/suggest.h"
@@ -366,6 +367,67 @@ bool fits_in_columns_alone(const Plan& plan, const AnswerFile& file) {
   return has_other_shape;
 }
 
+// The latest step that leaves rows of a cache out, on the way to this one.
+std::optional<NodeId> eviction_before(const Plan& plan, NodeId id) {
+  std::vector<bool> is_behind(id + 1);
+  is_behind[id] = true;
+  for (NodeId at = id + 1; at-- > 0;) {
+    if (!is_behind[at]) continue;
+    if (plan[at].name().ends_with(".kept")) return at;
+    for (const NodeId input : plan[at].inputs) is_behind[input] = true;
+  }
+  return std::nullopt;
+}
+
+// Who forgets to evict has all later steps too large, in every head and pass: one mistake, told once.
+class ForgottenEviction {
+ public:
+  ForgottenEviction(const Plan& plan, const AnswerFile& file) : plan_(plan) {
+    for (const Answer& answer : file.answers) count_ += kept_before(answer) ? 1 : 0;
+  }
+
+  // Whether this is why an answer of another shape has it.
+  bool report(const Answer& answer, const AnswerFile& file, Diagnostics& diagnostics) {
+    const auto kept = kept_before(answer);
+    if (!kept) return false;
+    if (std::exchange(is_told_, true)) return true;
+    const Shape shape = plan_[*plan_.find(answer.step)].shape;
+    const Given& written = answer.written;
+    Said labels;
+    for (const std::string& label : plan_[*kept].rows) {
+      labels.en += (labels.en.empty() ? "" : ", ") + label;
+      labels.zh += (labels.zh.empty() ? "" : "、") + label;
+    }
+    diagnostics.error(
+        file.source, written.span,
+        count_ == 1
+            ? say({"[{0}] is {1}×{2}, but {0} is {3}×{4}", "[{0}] 是 {1}×{2}，而 {0} 是 {3}×{4}"},
+                  answer.step, written.rows, written.cols, shape.rows, shape.cols)
+            : say({"[{0}] is {1}×{2}, but {0} is {3}×{4}; {5} steps of this sheet are too large like this",
+                   "[{0}] 是 {1}×{2}，而 {0} 是 {3}×{4}；答卷上共有 {5} 步这样偏大"},
+                  answer.step, written.rows, written.cols, shape.rows, shape.cols, count_),
+        say({"did the cache keep keys that no query sees any more? {0} keeps the rows of {1} and drops the "
+             "others, and the new token is added to these",
+             "缓存里是不是还留着再也看不到的键？{0} 只留下 {1} 这几行，逐出其余的，新的 token 接在它们之后"},
+            plan_[*kept].id, labels));
+    return true;
+  }
+
+ private:
+  std::optional<NodeId> kept_before(const Answer& answer) const {
+    const auto id = plan_.find(answer.step);
+    if (!id || plan_[*id].role != Role::step || plan_[*id].is_symbolic()) return std::nullopt;
+    const Shape shape = plan_[*id].shape;
+    const Shape written = answer.written.shape();
+    const bool is_larger = written.rows >= shape.rows && written.cols >= shape.cols && written != shape;
+    return is_larger ? eviction_before(plan_, *id) : std::nullopt;
+  }
+
+  const Plan& plan_;
+  int count_ = 0;
+  bool is_told_ = false;
+};
+
 }  // namespace
 
 std::map<NodeId, Given> fit_answers(const Plan& plan, const AnswerFile& file, Diagnostics& diagnostics) {
@@ -377,6 +439,7 @@ std::map<NodeId, Given> fit_answers(const Plan& plan, const AnswerFile& file, Di
   bool has_work = false;
   bool has_copy = false;
   const bool is_in_columns = fits_in_columns_alone(plan, file);
+  ForgottenEviction eviction(plan, file);
   for (const Answer& answer : file.answers) {
     const Span header = answer.written.span;
     if (answer.step.empty()) {
@@ -402,6 +465,7 @@ std::map<NodeId, Given> fit_answers(const Plan& plan, const AnswerFile& file, Di
       continue;
     }
     if (answer.written.shape() != node.shape && !is_in_columns) {
+      if (eviction.report(answer, file, diagnostics)) continue;
       diagnostics.error(
           file.source, header,
           say({"[{0}] is {1}×{2}, but {0} is {3}×{4}", "[{0}] 是 {1}×{2}，而 {0} 是 {3}×{4}"}, answer.step,
