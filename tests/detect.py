@@ -452,6 +452,103 @@ def query_one_position_late(rng):
     return p, w, w @ p.V, {"query position": "one late"}
 
 
+@case
+def rotation_left_out(rng):
+    p = qkv(rng, "rope = half\nmask = causal", d_k=4)
+    n = len(p.Q)
+    w = softmax(hide(dots(p) / root(p), causal(n, n)))
+    return p, w, w @ p.V, {"rope": "none"}
+
+
+def window(n, before, after=0):
+    """True where query i may look at key j: so many keys back, and so many ahead."""
+    distance = np.arange(n)[:, None] - np.arange(n)[None, :]
+    return (distance <= before) & (distance >= -after)
+
+
+@case
+def window_one_key_wider(rng):
+    """The last N keys before the query, and the query's own."""
+    p = qkv(rng, "mask = causal window:2", n=6)
+    w = softmax(hide(dots(p) / root(p), window(6, 2)))
+    return p, w, w @ p.V, {"mask": "window one key wider"}
+
+
+@case
+def window_one_key_narrower(rng):
+    p = qkv(rng, "mask = window:4", n=6)
+    w = softmax(hide(dots(p) / root(p), window(6, 2)))
+    return p, w, w @ p.V, {"mask": "window one key narrower"}
+
+
+@case
+def window_with_a_sink_one_key_wider(rng):
+    p = qkv(rng, "mask = causal window:2 sinks:1", n=7)
+    may_look = window(7, 2)
+    may_look[:, 0] = True
+    w = softmax(hide(dots(p) / root(p), may_look))
+    return p, w, w @ p.V, {"mask": "window one key wider"}
+
+
+@case
+def window_to_both_sides_one_key_narrower(rng):
+    p = qkv(rng, "mask = window:3,2", n=7)
+    w = softmax(hide(dots(p) / root(p), window(7, 2, 1)))
+    return p, w, w @ p.V, {"mask": "window one key narrower"}
+
+
+def sinusoids(n, d):
+    angles = np.outer(np.arange(n), 10000.0 ** (-(np.arange(d) // 2 * 2) / d))
+    return np.where(np.arange(d) % 2 == 0, np.sin(angles), np.cos(angles))
+
+
+def positioned(p, left_out=False):
+    x = p.X if left_out else p.X + (p.P if "P" in p.sections else sinusoids(*p.X.shape))
+    w = softmax((x @ p.W_Q) @ (x @ p.W_K).T / math.sqrt(3))
+    return w, w @ (x @ p.W_V)
+
+
+@case
+def sinusoids_as_the_problem_says(rng):
+    p = projected(rng, "pos = sinusoidal")[0]
+    return p, *positioned(p), {}
+
+
+@case
+def sinusoids_left_out(rng):
+    p = projected(rng, "pos = sinusoidal")[0]
+    return p, *positioned(p, left_out=True), {"positions": "none"}
+
+
+@case
+def learned_positions_as_the_problem_says(rng):
+    p = projected(rng)[0]
+    p.sections["P"] = np.round(rng.normal(size=p.X.shape), 3)
+    return p, *positioned(p), {}
+
+
+@case
+def learned_positions_left_out(rng):
+    p = projected(rng)[0]
+    p.sections["P"] = np.round(rng.normal(size=p.X.shape), 3)
+    return p, *positioned(p, left_out=True), {"positions": "none"}
+
+
+@case
+def a_head_dropped_as_the_problem_says(rng):
+    p = of_heads(rng, "heads = 2\ndrop_heads = 2")
+    w, output = attend(split(p.Q, 2), split(p.K, 2), split(p.V, 2))
+    output[1] = 0
+    return p, {"h2.weights": w[1]}, {"concat": join(output)}, {}
+
+
+@case
+def a_head_not_dropped(rng):
+    p = of_heads(rng, "heads = 2\ndrop_heads = 2")
+    _, output = attend(split(p.Q, 2), split(p.K, 2), split(p.V, 2))
+    return p, None, {"concat": join(output)}, {"drop_heads": "none"}
+
+
 def in_format(digits, name):
     def in_this_format(rng):
         p = qkv(rng, n=6)

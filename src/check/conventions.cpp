@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/decimal.h"
+#include "problem/mask.h"
 
 namespace qkv {
 namespace {
@@ -101,6 +102,31 @@ Mask mask_of(const Problem& problem) {
                         static_cast<Index>(problem.kv_tokens.size()), true);
 }
 
+// The setting `mask` with a window that reaches so many keys further to either side; nullopt without a
+// window.
+std::optional<Mask> with_other_window(const Problem& problem, long further) {
+  const auto written = std::find_if(problem.settings.begin(), problem.settings.end(),
+                                    [](const auto& setting) { return setting.first == "mask"; });
+  if (written == problem.settings.end()) return std::nullopt;
+  std::vector<ValueFault> none;
+  const std::optional<MaskSetting> setting = parse_mask(written->second, none);
+  if (!setting || !setting->window) return std::nullopt;
+  MaskSetting other = *setting;
+  Window& window = *other.window;
+  if (window.before) window.before = std::max(0L, *window.before + further);
+  if (window.after && *window.after > 0) *window.after += further;
+  Mask open = mask_of(problem);
+  for (Index i = 0; i < open.rows(); ++i) {
+    for (Index j = 0; j < open.cols(); ++j) {
+      const auto is_open_in = [&](const MaskSetting& mask) {
+        return is_visible(mask, problem.align, problem.first_index, i, j);
+      };
+      open(i, j) = (open(i, j) || !is_open_in(*setting)) && is_open_in(other);
+    }
+  }
+  return open;
+}
+
 Dimension masks(const Problem& problem) {
   const Mask own = mask_of(problem);
   const bool differ_by_head = !problem.head_masks.empty();
@@ -117,6 +143,8 @@ Dimension masks(const Problem& problem) {
   if (n != m) add("causal, bottom-right", causal(n, m, m - n));
   add("causal without the diagonal", causal(n, m, m - n - 1));
   if (differ_by_head) return dimension;
+  if (auto wider = with_other_window(problem, 1)) add("window one key wider", *std::move(wider));
+  if (auto narrower = with_other_window(problem, -1)) add("window one key narrower", *std::move(narrower));
   add("inverted", !own.array());
   if (n == m) add("transposed", own.transpose());
   return dimension;
@@ -176,12 +204,24 @@ Dimension groups(const Problem& problem) {
 Dimension pairings(const Problem& problem) {
   if (problem.rope.pairs == Rope::Pairs::none) return {"rope", {}};
   const bool is_half = problem.rope.pairs == Rope::Pairs::half;
-  return {"rope", {{is_half ? "interleaved" : "half", [](Choice& c) { c.is_other_pairing = true; }}}};
+  return {"rope",
+          {{is_half ? "interleaved" : "half", [](Choice& c) { c.is_other_pairing = true; }},
+           {"none", [](Choice& c) { c.is_not_turned = true; }}}};
 }
 
 Dimension query_positions(const Problem& problem) {
   if (problem.rope.pairs == Rope::Pairs::none) return {"query position", {}};
   return {"query position", {{"one late", [](Choice& c) { c.query_shift = 1; }}}};
+}
+
+Dimension added_positions(const Problem& problem) {
+  if (!problem.adds_sinusoids && !problem.has("P")) return {"positions", {}};
+  return {"positions", {{"none", [](Choice& c) { c.is_not_positioned = true; }}}};
+}
+
+Dimension dropped_heads(const Problem& problem) {
+  if (problem.is_dropped.empty()) return {"drop_heads", {}};
+  return {"drop_heads", {{"none", [](Choice& c) { c.are_dropped_kept = true; }}}};
 }
 
 bool is_system(const Problem& problem) {
@@ -192,9 +232,9 @@ bool is_system(const Problem& problem) {
 constexpr std::size_t kMostChangesOfSystem = 3;
 
 // A dimension is a row here, a field of Choice, and the place in check/detect.cpp where that field counts.
-constexpr std::array<Dimension (*)(const Problem&), 13> kDimensions{
-    scales, axes,   masks, hidings, layouts,  roles,          values_read,
-    caps,   splits, joins, groups,  pairings, query_positions};
+constexpr std::array<Dimension (*)(const Problem&), 15> kDimensions{
+    scales, axes,  masks,  hidings,  layouts,         roles,           values_read,  caps,
+    splits, joins, groups, pairings, query_positions, added_positions, dropped_heads};
 
 }  // namespace
 

@@ -35,9 +35,13 @@ struct Choice {
   bool is_split_flat = false;
   bool is_joined_flat = false;
   bool are_groups_tiled = false;
-  // Of rotary positions: neighbours in place of halves or the reverse; queries that stand one further on.
+  bool are_dropped_kept = false;
+  // Of rotary positions: neighbours in place of halves or the reverse; queries that stand one further on;
+  // no turn at all.
   bool is_other_pairing = false;
   long query_shift = 0;
+  bool is_not_turned = false;
+  bool is_not_positioned = false;  // the positions that are added to X are left out
 };
 
 // By dimension: {"scale", "none"}, {"axis", "columns"}; only what differs from the problem.

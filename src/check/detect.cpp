@@ -69,12 +69,20 @@ class Calculation {
 
   // What the weights of a head read, [m, d_v].
   const std::optional<M>& values(const Choice& choice, Index head) {
-    return remembered({choice.values, choice.is_other_layout, choice.is_split_flat, group(choice, head)},
-                      [&] {
-                        return part(choice.values == "X" ? given(name_of_keys_source())
-                                                         : role(choice.values, choice.is_other_layout),
-                                    choice, group(choice, head), problem_.kv_heads);
-                      });
+    const Key key{.name = choice.values,
+                  .is_other_layout = choice.is_other_layout,
+                  .is_split_flat = choice.is_split_flat,
+                  .head = group(choice, head),
+                  .is_not_positioned = choice.is_not_positioned};
+    return remembered(key, [&] {
+      return part(choice.values == "X" ? tokens(name_of_keys_source(), choice) : role(choice.values, choice),
+                  choice, group(choice, head), problem_.kv_heads);
+    });
+  }
+
+  bool is_dropped(const Choice& choice, Index head) const {
+    return !choice.are_dropped_kept && !problem_.is_dropped.empty() &&
+           problem_.is_dropped[static_cast<std::size_t>(head)];
   }
 
   // The outputs of all heads, [n, heads · d_v].
@@ -98,6 +106,8 @@ class Calculation {
     bool are_groups_tiled = false;
     bool is_other_pairing = false;
     long query_shift = 0;
+    bool is_not_turned = false;
+    bool is_not_positioned = false;
     auto operator<=>(const Key&) const = default;
   };
 
@@ -142,14 +152,35 @@ class Calculation {
     return kernels::add_row(std::move(result), *bias);
   }
 
-  std::optional<M> role(const std::string& name, bool is_other_layout) const {
+  std::optional<M> role(const std::string& name, const Choice& choice) const {
     if (const auto same = problem_.same_as.find(name); same != problem_.same_as.end()) {
       const std::string& other = same->second;
-      return other == "Q" || other == "K" || other == "V" ? role(other, is_other_layout) : given(other);
+      return other == "Q" || other == "K" || other == "V" ? role(other, choice) : tokens(other, choice);
     }
     if (problem_.has(name)) return given(name);
-    const auto x = given(name == "Q" ? "X" : name_of_keys_source());
-    return x ? projected(*x, "W_" + name, "b_" + name, is_other_layout) : std::nullopt;
+    const auto x = tokens(name == "Q" ? "X" : name_of_keys_source(), choice);
+    return x ? projected(*x, "W_" + name, "b_" + name, choice.is_other_layout) : std::nullopt;
+  }
+
+  // X or X_kv, with the positions that are added to it.
+  std::optional<M> tokens(const std::string& name, const Choice& choice) const {
+    auto x = given(name);
+    if (!x || choice.is_not_positioned) return x;
+    if (name == "X" && problem_.has("P")) {
+      const auto p = given("P");
+      return p ? std::optional<M>(*x + *p) : std::nullopt;
+    }
+    if (!problem_.adds_sinusoids) return x;
+    const M places = column(name == "X" ? problem_.positions : problem_.kv_positions, 0);
+    const Number base = whole_number(kernels::kSinusoidBase);
+    return M(*x + kernels::sinusoids<T>(kernels::angles<T>(places, base, x->cols()), x->cols()));
+  }
+
+  static M column(const std::vector<long>& positions, long shift) {
+    M column(static_cast<Index>(positions.size()), 1);
+    for (Index t = 0; t < column.rows(); ++t)
+      column(t, 0) = T(static_cast<double>(positions[static_cast<std::size_t>(t)] + shift));
+    return column;
   }
 
   Index group(const Choice& choice, Index head) const {
@@ -168,27 +199,30 @@ class Calculation {
   std::optional<M> placed(std::optional<M> x, const std::vector<long>& positions, long shift,
                           const Choice& choice) const {
     const Rope& rope = problem_.rope;
-    if (rope.pairs == Rope::Pairs::none || !x) return x;
+    if (rope.pairs == Rope::Pairs::none || choice.is_not_turned || !x) return x;
     if (x->rows() != static_cast<Index>(positions.size()) || x->cols() < rope.dims) return std::nullopt;
-    M column(x->rows(), 1);
-    for (Index t = 0; t < column.rows(); ++t)
-      column(t, 0) = T(static_cast<double>(positions[static_cast<std::size_t>(t)] + shift));
     const bool is_interleaved = (rope.pairs == Rope::Pairs::interleaved) != choice.is_other_pairing;
-    return kernels::rotate<T>(*x, kernels::angles<T>(column, rope.base, rope.dims), is_interleaved,
-                              x->cols());
+    return kernels::rotate<T>(*x, kernels::angles<T>(column(positions, shift), rope.base, rope.dims),
+                              is_interleaved, x->cols());
   }
 
   const std::optional<M>& scores(const Choice& choice, Index head) {
     const bool is_exchanged = choice.are_q_and_k_exchanged;
-    const Key key{is_exchanged ? "K·Qᵀ" : "Q·Kᵀ", choice.is_other_layout,  choice.is_split_flat, head,
-                  choice.are_groups_tiled,        choice.is_other_pairing, choice.query_shift};
+    const Key key{.name = is_exchanged ? "K·Qᵀ" : "Q·Kᵀ",
+                  .is_other_layout = choice.is_other_layout,
+                  .is_split_flat = choice.is_split_flat,
+                  .head = head,
+                  .are_groups_tiled = choice.are_groups_tiled,
+                  .is_other_pairing = choice.is_other_pairing,
+                  .query_shift = choice.query_shift,
+                  .is_not_turned = choice.is_not_turned,
+                  .is_not_positioned = choice.is_not_positioned};
     return remembered(key, [&]() -> std::optional<M> {
       if (problem_.entry == Entry::scores) return given("scores");
-      const auto q = placed(part(role("Q", choice.is_other_layout), choice, head, problem_.heads),
-                            problem_.positions, choice.query_shift, choice);
-      const auto k =
-          placed(part(role("K", choice.is_other_layout), choice, group(choice, head), problem_.kv_heads),
-                 problem_.kv_positions, 0, choice);
+      const auto q = placed(part(role("Q", choice), choice, head, problem_.heads), problem_.positions,
+                            choice.query_shift, choice);
+      const auto k = placed(part(role("K", choice), choice, group(choice, head), problem_.kv_heads),
+                            problem_.kv_positions, 0, choice);
       if (!q || !k || q->cols() != k->cols()) return std::nullopt;
       return is_exchanged ? kernels::dot_rows(*k, *q) : kernels::dot_rows(*q, *k);
     });
@@ -359,7 +393,9 @@ Reproduced reproduced(Calculation<T>& calculation, const Choice& choice, const s
     std::vector<MatrixOf<T>> outputs;
     for (std::size_t head = 0; head < weights.size(); ++head) {
       const MatrixOf<T>& v = *calculation.values(choice, static_cast<Index>(head));
-      outputs.push_back(kernels::weighted_sum<T>(weights[head].topRows(needed), v, Params{}));
+      outputs.push_back(calculation.is_dropped(choice, static_cast<Index>(head))
+                            ? MatrixOf<T>(MatrixOf<T>::Constant(needed, v.cols(), T(0)))
+                            : kernels::weighted_sum<T>(weights[head].topRows(needed), v, Params{}));
     }
     if (outputs.size() == 1) return outputs.front();
     return MatrixOf<T>(calculation.joined(outputs, choice).topRows(rows));
@@ -543,14 +579,26 @@ class Detection {
 
 }  // namespace
 
-bool can_detect(const Problem& problem) {
-  const bool has_scores =
-      problem.entry == Entry::x || problem.entry == Entry::qkv || problem.entry == Entry::scores;
-  const bool is_more = problem.adds_sinusoids || problem.has("P") || problem.has("past_K") ||
-                       problem.has("W_DKV") || !problem.stack.empty() || problem.hops > 1 ||
-                       problem.has_residual || !problem.is_dropped.empty();
-  return has_scores && !is_more && problem.method == MethodKind::softmax && problem.score == ScoreKind::dot &&
-         problem.read == ReadKind::soft;
+std::vector<NotDetected> not_detected(const Problem& problem) {
+  std::vector<NotDetected> reasons;
+  const auto add = [&](bool is_so, const char* name, Text what) {
+    if (is_so) reasons.push_back({name, what});
+  };
+  add(problem.method == MethodKind::linear, "method",
+      {"linear attention has no softmax", "线性注意力没有 softmax"});
+  add(problem.score != ScoreKind::dot, "score",
+      {"the scores are not plain dot products", "分数不是普通的点积"});
+  add(problem.read == ReadKind::hard, "read", {"the read is hard, not a weighted sum", "硬读取，不是加权和"});
+  add(!problem.stack.empty(), "layers", {"there are several layers", "有好几层"});
+  add(problem.hops > 1, "hops", {"the memory is read several times", "记忆要读好几遍"});
+  add(problem.has_residual, "residual", {"the input is added to the output", "输出还要加上输入"});
+  add(problem.has("past_K"), "past_K", {"keys come from a cache", "有的键来自缓存"});
+  add(problem.has("W_DKV"), "W_DKV", {"keys and values come from a latent (MLA)", "键和值来自隐向量（MLA）"});
+  const Text is_later{"the calculation starts after the scores", "计算从分数之后才开始"};
+  add(problem.entry == Entry::scaled, "scaled", is_later);
+  add(problem.entry == Entry::masked, "masked", is_later);
+  add(problem.entry == Entry::weights, "weights", is_later);
+  return reasons;
 }
 
 std::vector<Explanation> detect(const Problem& problem, const std::vector<ShownStep>& output) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "check/conventions.h"
 #include "check/difference.h"
 #include "problem/problem.h"
@@ -24,9 +25,14 @@ struct Explanation {
 // with every operation rounded to that format, "about fp16" where they are as near as the format reaches.
 std::vector<Explanation> detect(const Problem& problem, const std::vector<ShownStep>& output);
 
-// Whether the problem is one that detect can recompute: dot products of numbers, softmax, soft read, in one
-// head or several, with rotary positions or without; one layer.
-bool can_detect(const Problem& problem);
+// What keeps detect from recomputing a problem: all but dot products of numbers, softmax and soft read, in
+// one head or several, in one layer.
+struct NotDetected {
+  const char* name;  // of the setting, "read", or of the section, "past_K"
+  Text what;
+};
+// All there is; empty where detect can.
+std::vector<NotDetected> not_detected(const Problem& problem);
 
 Report told(const std::vector<Explanation>& found, Language language);
 // Schema qkv/detect-1.

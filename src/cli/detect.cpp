@@ -2,10 +2,14 @@
 
 #include "check/detect.h"
 
+#include <optional>
 #include <utility>
 
 #include "cli/shared.h"
+#include "input/sections.h"
 #include "input/source.h"
+#include "problem/keys.h"
+#include "problem/place.h"
 
 namespace qkv {
 namespace {
@@ -15,6 +19,42 @@ constexpr int kNoneFound = 1;
 struct DetectOptions : SharedOptions {
   std::string answers;
 };
+
+// Where a setting or a section of the problem stands; nullopt where neither the file nor an option names it.
+std::optional<Place> place_of(const std::string& name, const Problem& problem, const DetectOptions& options) {
+  if (options.settings.contains(name)) return Place{nullptr, {}, option_of(*find_key(name))};
+  if (problem.has(name) && problem[name].source) return Place{problem[name].source, problem[name].span, {}};
+  for (const auto& [section, given] : problem.given) {
+    if (!given.source || given.source->name != problem.file) continue;
+    Diagnostics told_before;
+    for (const Setting& setting : read_outline(given.source, told_before).settings) {
+      if (setting.key == name) return Place{given.source, {setting.key_span.begin, setting.value.end}, {}};
+    }
+    break;
+  }
+  return std::nullopt;
+}
+
+// Whether detect cannot recompute the problem, which is then told with every reason for it.
+bool refuses(const Problem& problem, const DetectOptions& options, Diagnostics& diagnostics) {
+  const std::vector<NotDetected> reasons = not_detected(problem);
+  Said hint =
+      say({"detect knows dot products, their softmax and a weighted sum, in one layer; for other problems "
+           "there are "
+           "qkv diff (the first number that differs) and qkv check (the mistakes of each step)",
+           "detect 只会单层的点积、softmax 和加权和；别的题目可用 qkv diff（第一个不同的数）和 qkv "
+           "check（每一步犯了什么错）"});
+  for (const NotDetected& reason : reasons) {
+    Said what = say({"detect cannot recompute this: {0}", "detect 无法重算：{0}"},
+                    Said{reason.what.in(Language::en), reason.what.in(Language::zh)});
+    if (const auto place = place_of(reason.name, problem, options)) {
+      report(Severity::error, *place, std::move(what), std::exchange(hint, {}), diagnostics);
+    } else {
+      diagnostics.error(problem.file, std::move(what), std::exchange(hint, {}));
+    }
+  }
+  return !reasons.empty();
+}
 
 int run_detect(DetectOptions options) {
   Diagnostics diagnostics;
@@ -30,12 +70,7 @@ int run_detect(DetectOptions options) {
   const SourcePtr source = read_source(options.answers, diagnostics);
   const auto output = source ? read_steps(source, diagnostics) : std::nullopt;
   if (!worked || !output) return finish(options, diagnostics);
-  if (!can_detect(worked->problem)) {
-    diagnostics.error("",
-                      say({"detect recomputes scaled dot products with a soft read; this problem is another",
-                           "detect 只会重算缩放点积和软读取；这道题不是"}));
-    return finish(options, diagnostics);
-  }
+  if (refuses(worked->problem, options, diagnostics)) return finish(options, diagnostics);
   const std::vector<Explanation> found = detect(worked->problem, *output);
   std::vector<std::string> inputs = worked->input_files;
   inputs.push_back(options.answers);

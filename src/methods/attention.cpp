@@ -16,12 +16,11 @@
 #include "methods/head_lines.h"
 #include "methods/linear.h"
 #include "methods/mla.h"
+#include "ops/position_kernels.h"
 #include "ops/rows.h"
 
 namespace qkv {
 namespace {
-
-constexpr long kSinusoidBase = 10000;  // Vaswani et al. 2017, section 3.5
 
 struct ProjectionOps {
   const Op& plain;
@@ -151,7 +150,7 @@ class Pass {
     if (!problem_.adds_sinusoids) return x;
     const Index width = builder_[x].shape.cols;
     NodeTraits table{.role = Role::given, .rows = traits.rows};
-    const Params params{.numbers = {whole_number(kSinusoidBase), whole_number(width)}};
+    const Params params{.numbers = {whole_number(kernels::kSinusoidBase), whole_number(width)}};
     const NodeId angles =
         angles_of(name + ".", is_x ? problem_.positions : problem_.kv_positions, params, table);
     const NodeId p = builder_.step(name + ".P", ops::sinusoids, {angles}, params, table);

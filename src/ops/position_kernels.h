@@ -60,6 +60,9 @@ MatrixOf<T> angles(const MatrixOf<T>& positions, const Number& base, Index dims)
   return result;
 }
 
+// Of the wavelengths of sinusoids.   Vaswani et al. 2017, section 3.5.
+inline constexpr long kSinusoidBase = 10000;
+
 // angles [n, ⌈d/2⌉] → [n, d]: sin and cos of each angle in turn.   Vaswani et al. 2017, section 3.5.
 template <class T>
 MatrixOf<T> sinusoids(const MatrixOf<T>& angles, Index d) {
