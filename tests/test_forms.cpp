@@ -319,8 +319,8 @@ TEST_CASE("quotes of a spreadsheet are no labels") {
 TEST_CASE("a heading stands above decimal commas too") {
   CHECK(pasted("\tthe\tcat\nthe\t1,5\t2\n") ==
         Pasted{"the: 1.5 2",
-               "note: commas in [X] are read as decimal points, because a tab separates the numbers\n"
-               "note: 'the cat' is read as a heading, not as a row\n"});
+               "note: 'the cat' is read as a heading, not as a row\n"
+               "note: commas in [X] are read as decimal points, because a tab separates the numbers\n"});
 }
 
 TEST_CASE("commas inside numbers are decimal or of thousands, as all numbers together tell") {

@@ -271,7 +271,7 @@ TEST_CASE("a stack of matrices is not taken for one") {
         "m.txt:1:3: error: brackets three deep: this is a stack of matrices\n"
         "   1 | [[[1, 0]],\n"
         "     |   ^\n"
-        "     = hint: write one matrix in each section\n");
+        "     = hint: write one matrix in each section; qkv convert writes each apart\n");
   CHECK(rows("t1 [1, 0] [1.0, 0.0]\n").told ==
         "m.txt:1:11: error: two bracketed rows after one label\n"
         "   1 | t1 [1, 0] [1.0, 0.0]\n"

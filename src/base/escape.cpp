@@ -137,7 +137,9 @@ std::string escape_json_in_html(std::string_view json) {
 std::string csv_text(std::string_view text) {
   std::string shown = visible(text);
   if (!shown.empty() && is_one_of(shown.front(), "=+-@'")) shown.insert(0, "'");
-  const bool needs_quotes = shown.find_first_of(",;\"\t") != std::string::npos || shown.starts_with(' ') || shown.ends_with(' ');
+  // "#", "%" and "[" would begin a comment or a section where qkv reads it again.
+  const bool needs_quotes = shown.find_first_of(",;\"\t#%[") != std::string::npos || shown.starts_with(' ') ||
+                            shown.ends_with(' ');
   if (!needs_quotes) return shown;
   std::string out = "\"";
   for (const char c : shown) out += c == '"' ? std::string("\"\"") : std::string(1, c);

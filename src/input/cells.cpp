@@ -37,7 +37,9 @@ std::optional<Number> CellReader::number(const Word& word, NumberError& fault) c
   const FoldedWord read = folded(word);
   std::string text = read.text;
   if (commas_ != CommaUse::none && text.find(',') != std::string::npos) text = without_commas(text, commas_);
-  if (auto number = legal(text, fault)) return number;
+  // Mathematica's words are no symbols of V.
+  const bool is_reserved = text == "Infinity" || text == "Indeterminate";
+  if (auto number = is_reserved ? std::nullopt : legal(text, fault)) return number;
   if (const auto other = respelt(text, rules_.truth)) {
     NumberError fault_of_other;
     if (auto number = legal(*other, fault_of_other)) return number;

@@ -390,6 +390,12 @@ Said read(const Paste& paste, Span body, WordTable& table) {
 
 }  // namespace
 
+bool begins_matrix_call(std::string_view text, std::size_t at, std::size_t end) {
+  const std::size_t name_end = end_of_name(text, at, end);
+  return name_end < end && fold_at(text, name_end).value == '(' &&
+         find_call(text.substr(at, name_end - at)) != nullptr;
+}
+
 const Form kCodeForm{recognises, read};
 
 }  // namespace qkv

@@ -444,7 +444,8 @@ class LatexRows {
       return;
     }
     const bool is_plain = written.find_first_of("\\{$~_^") == std::string_view::npos;
-    const auto number = is_plain || is_elision(written) ? std::nullopt : latex_number(written);
+    auto number = is_plain || is_elision(written) ? std::nullopt : latex_number(written);
+    if (written == "\\_") number = "_";
     add(number ? table_.spelt(span, *number) : Word{span});
   }
 
@@ -466,8 +467,22 @@ class LatexRows {
   int cells_ = 0;
 };
 
+// A label in quotes may hold anything: "a & b" | 1 0
+std::string without_quoted(std::string_view text) {
+  std::string rest;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t quote = std::min(text.find('"', at), text.size());
+    const std::size_t close = std::min(text.find('"', quote + 1), text.size());
+    const bool is_on_one_line = text.substr(quote, close - quote).find('\n') == std::string_view::npos;
+    rest += text.substr(at, quote - at);
+    at = close < text.size() && is_on_one_line ? close + 1 : quote + 1;
+  }
+  return rest;
+}
+
 bool recognises(const Paste& paste, Span body) {
-  const std::string_view text = paste.written(body);
+  const std::string unquoted = without_quoted(paste.written(body));
+  const std::string_view text = unquoted;
   if (text.find("\\begin{") != std::string_view::npos) return !environments(paste.text(), body).empty();
   if (text.find('&') != std::string_view::npos) return true;
   for (const std::string_view command :

@@ -11,9 +11,11 @@
 #include <utility>
 
 #include "base/number.h"
+#include "input/csv_table.h"
 #include "input/fold.h"
 #include "input/forms.h"
 #include "input/lines.h"
+#include "input/markdown_text.h"
 #include "input/plain_rows.h"
 #include "input/spelling.h"
 
@@ -29,7 +31,9 @@ Span undressed(std::string_view text, Span cell) {
   constexpr std::string_view kDress = "$*`";
   cell = trimmed(text, cell);
   while (cell.begin < cell.end && kDress.find(text[cell.begin]) != std::string_view::npos) ++cell.begin;
-  while (cell.begin < cell.end && kDress.find(text[cell.end - 1]) != std::string_view::npos) --cell.end;
+  const auto is_escaped = [&] { return cell.end - cell.begin > 1 && text[cell.end - 2] == '\\'; };
+  while (cell.begin < cell.end && kDress.find(text[cell.end - 1]) != std::string_view::npos && !is_escaped())
+    --cell.end;
   return trimmed(text, cell);
 }
 
@@ -41,8 +45,12 @@ Row row_of(std::string_view text, Span line) {
   bool is_math = false;
   std::size_t begin = line.begin;
   for (std::size_t at = line.begin; at < line.end; ++at) {
+    if (text[at] == '\\') {
+      ++at;  // the sign behind it stands for itself
+      continue;
+    }
     if (text[at] == '$') is_math = !is_math;
-    if (text[at] != '|' || is_math || (at > line.begin && text[at - 1] == '\\')) continue;
+    if (text[at] != '|' || is_math) continue;
     row.cells.push_back(undressed(text, {begin, at}));
     begin = at + 1;
   }
@@ -183,6 +191,9 @@ class MarkdownTable {
     if (std::all_of(rows_.begin(), rows_.end(), [&](const Row& r) { return r.cells.size() < 2; }))
       return false;
     if (!heading_.cells.empty() && heading_.cells[0].begin == heading_.cells[0].end) return true;
+    // | 1 | 2 |: every column is counted, so none holds labels.
+    if (heading_.cells.size() > 1 && written(heading_.cells[0]) == "1" && written(heading_.cells[1]) == "2")
+      return false;
     return std::all_of(rows_.begin(), rows_.end(),
                        [&](const Row& r) { return !r.cells.empty() && !looks_like_number(r.cells[0]); });
   }
@@ -195,15 +206,34 @@ class MarkdownTable {
            latex_number(text).has_value() || (text[0] >= '0' && text[0] <= '9') || text[0] == '-';
   }
 
+  // 1 2 3 … under an empty heading name no row.
+  bool counts_rows() const {
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (rows_[i].cells.empty() || written(rows_[i].cells[0]) != std::to_string(i + 1)) return false;
+    }
+    return true;
+  }
+
   void numbers() {
     const bool labels = has_labels();
+    const bool counts = labels && !heading_.cells.empty() && written(heading_.cells[0]).empty() && counts_rows();
+    const bool has_sums = heading_.cells.size() > 2 && names_row_sums(written(heading_.cells.back()));
+    if (has_sums) {
+      paste_.faults.note(heading_.cells.back(), say({"the sums of the rows are no column of {0}",
+                                                     "行和不是 {0} 的一列"},
+                                                    paste_.place.called));
+    }
     table_.comma_separates = say({"'|'", " '|' "});
     for (const Row& row : rows_) {
       for (std::size_t j = 0; j < row.cells.size(); ++j) {
         const Span cell = row.cells[j];
         const std::string_view text = written(cell);
         if (j == 0 && labels) {
-          if (!text.empty()) out_.label({.span = cell});
+          if (!text.empty() && !counts) out_.label(table_.spelt(cell, markdown_text(text)));
+        } else if (has_sums && j + 1 == heading_.cells.size()) {
+          continue;  // they are printed beside the weights
+        } else if (text == "\\_") {
+          out_.cell(table_.spelt(cell, "_"));
         } else if (text.empty()) {
           out_.cell(missing_word(paste_, {cell.begin - 1, cell.begin}));
         } else if (text.find('\\') != std::string_view::npos && !is_elision(text) && latex_number(text)) {

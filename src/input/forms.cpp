@@ -11,7 +11,7 @@ namespace qkv {
 namespace {
 
 // Tried in this order: a Markdown table may hold LaTeX, a named matrix may be of any form.
-constexpr std::array<const Form*, 6> kForms{&kMarkdownForm, &kNamedForm,  &kLatexForm,
+constexpr std::array<const Form*, 7> kForms{&kMarkdownForm, &kCsvForm,    &kNamedForm, &kLatexForm,
                                             &kCodeForm,     &kGroupsForm, &kPrintForm};
 
 struct Names {

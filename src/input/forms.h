@@ -34,6 +34,7 @@ struct Form {
 };
 
 extern const Form kMarkdownForm;  // | A | 1 | 0 |, and vectors in cells
+extern const Form kCsvForm;       // weights,t1,t2 above t1,0.4,0.6
 extern const Form kNamedForm;     // Q = …, K = …; JSON objects; the section's name chooses
 extern const Form kLatexForm;     // \begin{bmatrix} 1 & \frac{1}{2} \end{bmatrix}
 extern const Form kCodeForm;  // tensor([[1, 0]], dtype=…), matrix(c(…), nrow = 2), float K[2][3] = {…}
@@ -63,6 +64,9 @@ Word missing_word(const Paste& paste, Span here);
 // Is what somebody wrote before a matrix, or above a column, the name `wanted` of a section?
 // "查询矩阵 Q", "Q = K", "Key" and "\mathbf{K}" are; several names may be joined by "=".
 bool is_name_of(std::string_view written, std::string_view wanted);
+
+// Does a call that makes a matrix, "np.array(" or "rbind(", begin at `at`?
+bool begins_matrix_call(std::string_view text, std::size_t at, std::size_t end);
 
 // The text that tells what is there to choose from: "Q, K, V".
 std::string listed(const std::vector<std::string>& names);

@@ -28,6 +28,7 @@ class Heading {
     if (first.label != Label::none) return false;
     const bool is_wider = second.words() == first.words() + 1;
     if (!is_wider && second.words() != first.words()) return false;
+    if (!is_wider && first.words() == 1 && is_value_symbol(table_.words[first.first])) return false;
     for (std::size_t i = first.first; i < first.last; ++i) {
       if (!is_name(table_.words[i], is_wider)) return false;
     }
@@ -56,6 +57,12 @@ class Heading {
   }
 
  private:
+  // "v0" alone above "_" is the first value of V.
+  bool is_value_symbol(const Word& word) const {
+    const std::string text = cells_.folded(word).text;
+    return text.size() > 1 && text[0] == 'v' && text.find_first_not_of("0123456789", 1) == std::string::npos;
+  }
+
   // A mistyped number, such as the letter O, is none; nor are symbols, where V may hold them as values.
   bool is_name(const Word& word, bool may_be_symbol) const {
     if (word.is_missing || CellReader::is_too_long(word)) return false;

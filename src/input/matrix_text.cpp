@@ -184,6 +184,13 @@ class MatrixReader {
     }
   }
 
+  // "-inf" and "nan", which JSON has no other way to write.
+  bool is_number_in_quotes(const Word& word) const {
+    NumberError ignored;
+    const auto number = cells_.number(word, ignored);
+    return number && number->kind != Number::Kind::finite && number->kind != Number::Kind::symbol;
+  }
+
   void find_unmarked_labels() {
     const bool all_begin_with_a_label =
         std::all_of(table_.rows.begin(), table_.rows.end(), [&](const RowText& row) {
@@ -202,7 +209,8 @@ class MatrixReader {
                          [](const Word& word) { return word.is_quoted; });
     });
     for (RowText& row : table_.rows) {
-      const bool is_quoted = !are_all_quoted && row.words() > 0 && table_.words[row.first].is_quoted;
+      const bool is_quoted = !are_all_quoted && row.words() > 1 && table_.words[row.first].is_quoted &&
+                             !is_number_in_quotes(table_.words[row.first]);
       if (row.label == Label::none && (all_begin_with_a_label || is_quoted))
         row.label = Label::before_bracket;
       has_labels = has_labels || row.label != Label::none;
@@ -221,7 +229,8 @@ class MatrixReader {
   }
 
   std::string label_text(const Word& word) {
-    std::string_view text = written(word.span);
+    std::string_view text = word.spelling < 0 ? written(word.span)
+                                              : table_.spellings[static_cast<std::size_t>(word.spelling)];
     if (word.is_quoted) {
       text.remove_prefix(1);
       if (text.ends_with('"')) text.remove_suffix(1);

@@ -236,7 +236,8 @@ class PlainReader {
     table_.is_stack = true;
     error(*third_bracket_,
           say({"brackets three deep: this is a stack of matrices", "括号有三层：这是多个矩阵叠在一起"}),
-          say({"write one matrix in each section", "每个小节只写一个矩阵"}));
+          say({"write one matrix in each section; qkv convert writes each apart",
+               "每个小节只写一个矩阵；qkv convert 可以把它们逐个写出"}));
   }
 
   // In a section the outline has told of it; a matrix file has no outline.

@@ -178,7 +178,7 @@ std::optional<std::string> respelt(std::string_view folded, bool truth_values) {
                        std::all_of(unsigned_text.begin(), unsigned_text.end(), is_name_character);
   if (name == "Infinity" || (is_path && (name == "inf" || name == "Inf")))
     return (text[0] == '-' ? "-inf" : "inf");
-  if (is_path && name == "nan") return "nan";
+  if (name == "Indeterminate" || (is_path && name == "nan")) return "nan";
   write_roots(text);
   write_powers_of_ten(text);
   write_fractions(text);

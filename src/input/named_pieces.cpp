@@ -1,0 +1,99 @@
+#include "input/named_pieces.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "input/code_text.h"
+#include "input/fold.h"
+#include "input/forms.h"
+#include "input/lines.h"
+
+namespace qkv {
+namespace {
+
+// A name alone on its line, with ":" behind: "Q:"
+std::optional<Span> heading_of(std::string_view text, const Line& line) {
+  std::size_t begin = line.content.begin;
+  while (begin < line.content.end && (text[begin] == '*' || text[begin] == '#')) ++begin;
+  std::size_t end = line.content.end;
+  while (end > begin && text[end - 1] == '*') --end;
+  for (const std::string_view colon : {":", "："}) {
+    if (!text.substr(begin, end - begin).ends_with(colon)) continue;
+    const Span name = trimmed(text, {begin, end - colon.size()});
+    const std::string_view written = text.substr(name.begin, name.end - name.begin);
+    if (is_plain_name(written) && !written.starts_with("Column")) return name;  // "Columns 1 through 8:"
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool is_bracket_at(std::string_view text, std::size_t at, std::size_t end) {
+  return at < end && is_open_bracket(fold_at(text, at).value);
+}
+
+std::vector<NamedPiece> json_pieces(std::string_view text, Span body) {
+  std::vector<NamedPiece> pieces;
+  std::size_t at = skip_blank(text, body.begin, body.end);
+  if (at >= body.end || text[at] != '{') return {};
+  const std::size_t close = end_of_bracket(text, at, body.end);
+  if (text[close - 1] != '}') return {};  // cut off
+  at = skip_blank(text, at + 1, close);
+  while (at < close && (text[at] == '"' || text[at] == '\'')) {
+    const std::size_t quote = text.find(text[at], at + 1);
+    if (quote >= close) break;
+    NamedPiece piece{.name = {at + 1, quote}};
+    at = skip_blank(text, quote + 1, close);
+    if (at >= close || text[at] != ':') break;
+    piece.value = at = skip_blank(text, at + 1, close);
+    while (at < close && text[at] != ',' && text[at] != '}') {
+      at = is_bracket_at(text, at, close) ? end_of_bracket(text, at, close) : at + 1;
+    }
+    piece.whole = {piece.value, at};
+    pieces.push_back(piece);
+    at = skip_blank(text, std::min(at + 1, close), close);
+  }
+  return pieces;
+}
+
+std::vector<NamedPiece> named_pieces(std::string_view text, Span body) {
+  std::vector<NamedPiece> pieces = json_pieces(text, body);
+  if (!pieces.empty()) return pieces;
+  for (std::size_t at = body.begin; at < body.end;) {
+    const Line line = line_at(text, at, body.end);
+    std::size_t next = line.next;
+    if (!line.is_blank()) {
+      const auto declared = declaration_at(text, line.content.begin, line.content.end);
+      const auto heading = declared ? std::nullopt : heading_of(text, line);
+      if (declared) {
+        pieces.push_back({declared->name, declared->value, {at, body.end}});
+      } else if (heading) {
+        pieces.push_back({*heading, line.next, {line.next, body.end}});
+      }
+      if ((declared || heading) && pieces.size() > 1)
+        pieces[pieces.size() - 2].whole.end = std::max(pieces[pieces.size() - 2].whole.begin, at);
+      // What stands inside a bracket names nothing: "dtype=float32)".
+      for (std::size_t c = line.content.begin; c < line.content.end;) {
+        if (!is_bracket_at(text, c, line.content.end)) {
+          c += fold_at(text, c).length;
+          continue;
+        }
+        c = end_of_bracket(text, c, body.end);
+        next = std::max(next, c);
+      }
+      if (next > line.next) next = std::min(text.find('\n', next), body.end - 1) + 1;
+    }
+    at = next;
+  }
+  return pieces;
+}
+
+bool begins_matrix(std::string_view text, const NamedPiece& piece, std::size_t end) {
+  const std::size_t at = skip_blank(text, piece.value, end);
+  if (at >= end) return false;
+  if (is_bracket_at(text, at, end) || text[at] == '\\' || begins_matrix_call(text, at, end)) return true;
+  return text.substr(piece.value, at - piece.value).find('\n') != std::string_view::npos ||
+         (piece.value > 0 && text[piece.value - 1] == '\n');
+}
+
+}  // namespace qkv
