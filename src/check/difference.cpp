@@ -390,6 +390,17 @@ std::string joined(const std::vector<std::string>& names) {
 
 }  // namespace
 
+TraceForm trace_form(const Source& source) {
+  if (source.digits > 0) return TraceForm::none;
+  if (begins_json_object(source.text))
+    return source.text.find("\"qkv/trace-") == std::string::npos ? TraceForm::none : TraceForm::json;
+  std::istringstream stream(source.text);
+  for (std::string line; std::getline(stream, line);) {
+    if (announced(line)) return TraceForm::text;
+  }
+  return TraceForm::none;
+}
+
 std::optional<std::vector<ShownStep>> read_steps(const SourcePtr& source, Diagnostics& diagnostics) {
   const std::string& text = source->text;
   if (source->digits > 0) return from_array(*source);

@@ -30,6 +30,10 @@ struct ShownStep {
 // not by name.  Nothing, with errors added, when it is none of them.
 std::optional<std::vector<ShownStep>> read_steps(const SourcePtr& source, Diagnostics& diagnostics);
 
+// Is this what `qkv trace` writes, as JSON or as text?  Told by content.
+enum class TraceForm { none, json, text };
+TraceForm trace_form(const Source& source);
+
 // Two numbers are the same when they are nearer than half a unit of the coarser last digit, or than
 // absolute + relative · |b|, where these are given.
 struct Tolerance {

@@ -93,13 +93,6 @@ constexpr std::array<DetailName, 4> kDetails{{{"summary", Detail::summary},
                                               {"cells", Detail::cells},
                                               {"full", Detail::full}}};
 
-template <class Table>
-std::string names_of(const Table& table) {
-  std::string names;
-  for (const auto& row : table) names += (names.empty() ? "" : " | ") + std::string(row.name);
-  return names;
-}
-
 std::vector<std::string> split_list(const std::string& text) {
   std::vector<std::string> parts;
   std::string part;

@@ -123,6 +123,12 @@ std::vector<std::string> names_in(const Table& table) {
   for (const auto& row : table) names.emplace_back(row.name);
   return names;
 }
+template <class Table>
+std::string names_of(const Table& table) {
+  std::string names;
+  for (const auto& row : table) names += (names.empty() ? "" : " | ") + std::string(row.name);
+  return names;
+}
 void bad_value(const std::string& option, const std::string& value, const std::vector<std::string>& allowed,
                Diagnostics& diagnostics);
 
@@ -152,6 +158,7 @@ Command setup_check(CLI::App& app, Language language);
 Command setup_worksheet(CLI::App& app, Language language);
 Command setup_export(CLI::App& app, Language language);
 Command setup_diff(CLI::App& app, Language language);
+Command setup_convert(CLI::App& app, Language language);
 Command setup_detect(CLI::App& app, Language language);
 Command setup_exercise(CLI::App& app, Language language);
 Command setup_softmax(CLI::App& app, Language language);

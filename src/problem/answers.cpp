@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <set>
 #include <string_view>
 
 #include "base/display_width.h"
-#include "input/fold.h"
-#include "input/lines.h"
 #include "input/matrix_text.h"
 #include "input/sections.h"
+#include "problem/matrices.h"
 
 namespace qkv {
 namespace {
@@ -19,29 +17,6 @@ namespace {
 constexpr std::array<std::string_view, 3> kHarmlessKeys{"title", "source", "decimals"};
 
 constexpr CellRules kCells{.infinity = true, .blanks = true, .nan = true};
-
-// "inf 0]"
-bool is_infinity_or_nan(std::string_view text) {
-  return text.starts_with("inf") || text.starts_with("nan") || text.starts_with("Inf") ||
-         text.starts_with("NaN");
-}
-
-// [1, 0] is a row, [Q] a section; and so is "[Q" or "[ Q ]" meant, of which the outline tells.
-bool has_sections(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const Line line = line_at(text, at, text.size());
-    at = line.next;
-    if (line.is_blank()) continue;
-    if (header_of(text, line)) return true;
-    const std::string_view content = text.substr(line.content.begin, line.content.end - line.content.begin);
-    const Folded open = fold_at(content, 0);
-    const bool is_meant = open.value == '[' && open.length < content.size() &&
-                          std::isalpha(static_cast<unsigned char>(content[open.length])) != 0 &&
-                          content.find_first_of(",;(") == std::string_view::npos;
-    if (is_meant && !is_infinity_or_nan(content.substr(open.length))) return true;
-  }
-  return false;
-}
 
 Answer answer_of(std::string step, MatrixText text, const SourcePtr& source, Span header) {
   Answer answer{std::move(step), {}, std::move(text.cell_spans)};
@@ -59,6 +34,14 @@ Answer answer_of(std::string step, MatrixText text, const SourcePtr& source, Spa
 AnswerFile read_answers(const SourcePtr& source, Diagnostics& diagnostics) {
   AnswerFile file{source, {}};
   if (!has_sections(source->text)) {
+    Diagnostics pasted_faults;
+    MatrixFile pasted = read_matrix_file(source, pasted_faults);
+    if (pasted.together == Together::named) {
+      for (const Diagnostic& d : pasted_faults.list()) diagnostics.add(d);
+      for (NamedText& matrix : pasted.matrices)
+        file.answers.push_back(answer_of(matrix.name, std::move(matrix.text), source, matrix.place));
+      return file;
+    }
     const Span whole{0, source->text.size()};
     const MatrixPlace place{source, whole, {0, 0}, say({"the matrix", "这个矩阵"}), Within::matrix_file};
     if (auto text = read_matrix(place, kCells, diagnostics))

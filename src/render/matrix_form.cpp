@@ -240,10 +240,19 @@ std::string markdown(const NamedMatrix& m) {
   return out;
 }
 
+// Rows with labels stand under a line that counts the columns, with the matrix's name in the corner; then the
+// reader tells labels from numbers.
 std::string separated(const NamedMatrix& m, char separator) {
+  const bool has_names = !m.name.empty() || !m.row_labels.empty();
   std::string out;
+  if (has_names) {
+    out += m.name;
+    for (Index j = 1; j <= m.cols; ++j) out += separator + std::to_string(j);
+    out += "\n";
+  }
   for (Index i = 0; i < m.rows; ++i) {
-    if (!m.row_labels.empty()) out += csv_text(label_of(m, i)) + separator;
+    if (has_names)
+      out += (m.row_labels.empty() ? std::to_string(i + 1) : csv_text(label_of(m, i))) + separator;
     for (Index j = 0; j < m.cols; ++j) {
       if (j > 0) out += separator;
       out += as_double(m.cells[static_cast<std::size_t>(i * m.cols + j)]);

@@ -1,0 +1,229 @@
+// From one form into another and back.
+#include <doctest/doctest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "problem/answers.h"
+#include "problem/matrices.h"
+#include "reading.h"
+#include "render/matrix_file.h"
+
+using namespace qkv;
+using namespace qkv::test;
+
+namespace {
+
+struct Read {
+  Together together = Together::one;
+  std::vector<NamedMatrix> matrices;
+  std::string errors;
+};
+
+Read read_all(const std::string& text) {
+  Diagnostics diagnostics;
+  const SourcePtr file = source_from_text("m.txt", text, diagnostics);
+  REQUIRE(file != nullptr);
+  MatrixFile read = read_matrix_file(file, diagnostics);
+  Read result{read.together,
+              {},
+              diagnostics.has_errors() ? render_diagnostics(diagnostics, Language::en, false) : ""};
+  for (NamedText& m : read.matrices)
+    result.matrices.push_back({m.name, m.text.rows, m.text.cols, m.text.cells, m.text.row_labels});
+  return result;
+}
+
+std::string print(const MatrixForm& form, const std::vector<NamedMatrix>& matrices, Together together) {
+  if (together == Together::one) return form.write(matrices.front());
+  return write_several(form, matrices, together == Together::stack ? Several::stack : Several::named);
+}
+
+// "Q 2×1: a: 1 ; b: v0", every cell by its kind and value.
+std::string meaning(const std::vector<NamedMatrix>& matrices) {
+  std::string text;
+  for (const NamedMatrix& m : matrices) {
+    text += m.name + " " + size_text({m.rows, m.cols}) + ":";
+    for (Index i = 0; i < m.rows; ++i) {
+      text += i > 0 ? " ;" : "";
+      if (!m.row_labels.empty()) text += " " + m.row_labels[static_cast<std::size_t>(i)] + ":";
+      for (Index j = 0; j < m.cols; ++j) {
+        const Number& n = m.cells[static_cast<std::size_t>(i * m.cols + j)];
+        text += " " + (n.kind == Number::Kind::finite ? fmt::format("{:.12g}", n.value) : n.text);
+      }
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string converted(const std::string& text) {
+  const Read read = read_all(text);
+  return read.errors.empty() ? meaning(read.matrices) : read.errors;
+}
+
+Number number(const std::string& text) {
+  NumberError error;
+  const auto parsed = parse_number(text, error);
+  REQUIRE_MESSAGE(parsed, text);
+  return *parsed;
+}
+
+using Random = std::mt19937;
+std::size_t below(Random& random, std::size_t n) {
+  return std::uniform_int_distribution<std::size_t>(0, n - 1)(random);
+}
+
+const std::vector<std::string> kDecimals{"0",      "1",    "-1.50",  "0.25",  "1e-3",
+                                         "2.5e20", "-0.0", "123456", "1e-300"};
+const std::vector<std::string> kOthers{"inf", "-inf", "1/3", "-sqrt(2)/2", "2*sqrt(2)/3", "1/sqrt(3)", "nan"};
+const std::vector<std::string> kSymbols{"v0", "v12", "_", "a"};
+const std::vector<std::string> kLabels{"我",  "喜欢", "t1",       "a,b",      "a|b",   "#x",  "=1+2",
+                                       "'q",  "a b",  "\\",       "*a*",      "_u_",   "x$y", "[z]",
+                                       "a:b", "a;b",  "~",        "苹果，梨", "→",     "%",   "-x",
+                                       "`c`", "<br>", "www.x.yz", "a@b",      "&amp;", "$"};
+
+NamedMatrix random_matrix(Random& random, bool has_others, bool has_symbols, bool has_labels, bool is_named) {
+  NamedMatrix m{
+      "", static_cast<Index>(1 + below(random, 4)), static_cast<Index>(1 + below(random, 4)), {}, {}};
+  // Under [V] "v0 _" are a symbol and a blank; under no name they are a label and a blank.
+  if (has_symbols && !is_named) m.cols = 1;
+  for (Index i = 0; i < m.rows * m.cols; ++i) {
+    const auto& from = has_symbols ? kSymbols : has_others && below(random, 2) == 0 ? kOthers : kDecimals;
+    m.cells.push_back(number(from[below(random, from.size())]));
+  }
+  if (has_labels) {
+    for (Index i = 0; i < m.rows; ++i) m.row_labels.push_back(kLabels[below(random, kLabels.size())]);
+  }
+  return m;
+}
+
+bool fits(const MatrixForm& form, const std::vector<NamedMatrix>& matrices) {
+  for (const NamedMatrix& m : matrices) {
+    const FormFit fit = fit_of(form, m);
+    if (!fit.refused.empty() || !fit.loses.empty()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("what is printed in one form, read, printed in another and read again is the same matrix") {
+  Random random(7);
+  for (int round = 0; round < 400; ++round) {
+    const bool has_labels = round % 3 == 0;
+    const bool has_symbols = round % 5 == 4;
+    const auto together = static_cast<Together>(round % 3 == 0 ? round / 3 % 3 : round % 3);
+    std::vector<NamedMatrix> matrices;
+    const std::size_t count = together == Together::one ? 1 : 2 + below(random, 2);
+    for (std::size_t i = 0; i < count; ++i) {
+      matrices.push_back(
+          random_matrix(random, round % 2 == 0, has_symbols, has_labels, together == Together::named));
+      if (together == Together::stack && i > 0 && !has_labels) {
+        // Of one shape, as a list of lists of lists is.
+        NamedMatrix like = matrices.front();
+        std::shuffle(like.cells.begin(), like.cells.end(), random);
+        matrices.back() = like;
+      }
+      if (together == Together::named)
+        matrices.back().name = std::vector<std::string>{"V", "h1.V", "h2.V"}[i];
+      if (together == Together::stack) matrices.back().name = std::to_string(i + 1);
+    }
+    const std::string meant = meaning(matrices);
+    for (const MatrixForm& a : matrix_forms()) {
+      if (!refuses_several(a).empty() || !fits(a, matrices)) continue;
+      const std::string first = print(a, matrices, together);
+      CAPTURE(first);
+      const Read read = read_all(first);
+      REQUIRE(read.errors == "");
+      CHECK(read.together == together);
+      const bool keeps_names = std::string_view(a.name) != "mathematica" || together != Together::named;
+      if (keeps_names) REQUIRE(meaning(read.matrices) == meant);
+      REQUIRE(print(a, read.matrices, read.together) == first);
+      for (const MatrixForm& b : matrix_forms()) {
+        if (!refuses_several(b).empty() || !fits(b, read.matrices)) continue;
+        const std::string second = print(b, read.matrices, read.together);
+        CAPTURE(second);
+        const Read again = read_all(second);
+        REQUIRE(again.errors == "");
+        if (keeps_names && (std::string_view(b.name) != "mathematica" || together != Together::named))
+          REQUIRE(meaning(again.matrices) == meant);
+      }
+    }
+  }
+}
+
+TEST_CASE("a paste of several matrices is read with all their names") {
+  const std::string both = "Q 1×2: 1 0\nK 2×2: 1 1 ; 0 2\n";
+  CHECK(
+      converted("import numpy as np\nd_k = 2\nQ = np.array([[1, 0]])\nK = np.array([[1, 1],\n [0, 2]])\n") ==
+      both);
+  CHECK(converted("Q:\n1 0\nK:\n1 1\n0 2\n") == both);
+  CHECK(converted(R"({"Q": [[1, 0]], "d_k": 2, "K": [[1, 1], [0, 2]]})") == both);
+  CHECK(converted("Q <- matrix(c(1, 0), nrow = 1)\nK <- rbind(c(1, 1), c(0, 2))\n") == both);
+  CHECK(converted("Q = \\begin{bmatrix} 1 & 0 \\end{bmatrix}\nK = \\begin{bmatrix} 1 & 1 \\\\ 0 & 2 "
+                  "\\end{bmatrix}\n") == both);
+  CHECK(converted("查询矩阵 Q = [[1, 0]]\n键矩阵 K = [[1, 1], [0, 2]]\n") == both);
+  CHECK(converted("scale = none\n[Q]\n1 0\n[K]\n1 1\n0 2\n") == both);
+  // One matrix is one, with a name or without.
+  CHECK(converted("A = [1 0; 0 2]") == " 2×2: 1 0 ; 0 2\n");
+  CHECK(converted("Q = [[1]]\nQ = [[2]]\n") ==
+        "m.txt:2:1: error: [Q] stands twice\n   2 | Q = [[2]]\n     | ^\n");
+}
+
+TEST_CASE("names that a section cannot have become such as it can") {
+  CHECK(converted(R"({"WQ": [[1]], "h1_weights": [[1]], "d_output": [[2]], "expect_h2_W_V": [[3]]})") ==
+        "W_Q 1×1: 1\nh1.weights 1×1: 1\nd.output 1×1: 2\nexpect.h2.W_V 1×1: 3\n");
+  CHECK(converted(R"({"layer-1/attn": [[1]], "2nd": [[2]]})") == "layer_1_attn 1×1: 1\nm_nd 1×1: 2\n");
+}
+
+TEST_CASE("a stack is its matrices in order, however it is printed") {
+  const std::string two = "1 2×2: 1 0 ; 0 1\n2 2×2: 2 1 ; 1 2\n";
+  CHECK(converted("[[[1. 0.]\n  [0. 1.]]\n\n [[2. 1.]\n  [1. 2.]]]") == two);  // field case C06
+  CHECK(converted("tensor([[[1., 0.],\n         [0., 1.]],\n\n        [[2., 1.],\n         [1., 2.]]], "
+                  "device='cuda:0', grad_fn=<SoftmaxBackward0>)") == two);
+  CHECK(converted("float A[2][2][2] = {{{1, 0}, {0, 1}}, {{2, 1}, {1, 2}}};") == two);
+  CHECK(converted(", , 1\n\n     [,1] [,2]\n[1,]    1    0\n[2,]    0    1\n\n, , 2\n\n     [,1] [,2]\n"
+                  "[1,]    2    1\n[2,]    1    2\n") == two);
+  CHECK(converted("(1,.,.) = \n  1  0\n  0  1\n\n(2,.,.) = \n  2  1\n  1  2\n[ CPUFloatType{2,2,2} ]\n") ==
+        two);
+  CHECK(converted("ans =\n\nans(:,:,1) =\n\n   1   0\n   0   1\n\nans(:,:,2) =\n\n   2   1\n   1   2\n") ==
+        two);
+  CHECK(converted("[:, :, 1] =\n 1.0  0.0\n 0.0  1.0\n\n[:, :, 2] =\n 2.0  1.0\n 1.0  2.0\n") == two);
+  CHECK(converted("# 1\n1 0\n0 1\n# 2\n2 1\n1 2\n") == two);
+  // A batch of one says nothing; two axes are told apart.
+  CHECK(converted("[[[[1, 0], [0, 1]], [[2, 1], [1, 2]]]]") == two);
+  CHECK(converted("[[[[1]], [[2]]], [[[3]], [[4]]]]") == "1,1 1×1: 1\n1,2 1×1: 2\n2,1 1×1: 3\n2,2 1×1: 4\n");
+  CHECK(converted(R"({"attn": [[[1]], [[2]]], "Q": [[3]]})") == "attn.1 1×1: 1\nattn.2 1×1: 2\nQ 1×1: 3\n");
+}
+
+TEST_CASE("brackets that are no stack are no stack") {
+  CHECK(converted("[[[1, 0], [0, 1]]]") == " 2×2: 1 0 ; 0 1\n");
+  CHECK(converted("# 1 is the first token\n1 0\n# 2\n0 1\n") == " 2×2: 1 0 ; 0 1\n");
+  for (const std::string text : {"[[1, 0], [[0, 1], [1, 1]]]", "[[[1, 0]], [[0, 1]]].T", "[[[1]], [[2]]"}) {
+    CAPTURE(text);
+    CHECK(read_all(text).together == Together::one);
+  }
+}
+
+TEST_CASE("the tables of qkv trace -f csv and -f md are read with their names, without the sums of rows") {
+  const std::string meant = "weights 2×2: 我: 0.4 0.6 ; a,b: 0.5 0.5\nW_Q 1×2: 1 -inf\n";
+  CHECK(converted("weights,我,\"a,b\",sum\n我,0.4000,0.6000,1.0000\n\"a,b\",0.5000,0.5000,1.0000\n\n"
+                  "W_Q,1,2\n1,1.0000,-inf\n\noutput,\n我,1.0000·v0\n") == meant);
+  CHECK(
+      converted("# title\n\n## 1. Weights\n\nweights (2×2) = softmax(scores (2×2))\n\n|  | 我 | a,b | sum |\n"
+                "| :-- | --: | --: | --: |\n| 我 | 0.4000 | 0.6000 | 1.0000 |\n| a,b | 0.5000 | 0.5000 | "
+                "1.0000 |\n\n"
+                "W\\_Q (1x2)\n\n|  | 1 | 2 |\n| :-- | --: | --: |\n| 1 | 1.0000 | −∞ |\n") == meant);
+}
+
+TEST_CASE("an answer sheet may be any paste that names its matrices") {
+  Diagnostics diagnostics;
+  const AnswerFile file = read_answers(
+      source_from_text("a.csv", "scores,1\nt1,2\n\nweights,1\nt1,1\n", diagnostics), diagnostics);
+  CHECK_FALSE(diagnostics.has_errors());
+  REQUIRE(file.answers.size() == 2);
+  CHECK(file.answers[0].step == "scores");
+  CHECK(file.answers[1].step == "weights");
+  CHECK(cells(file.answers[1].written) == "1");
+}
