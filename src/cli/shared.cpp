@@ -13,7 +13,9 @@
 #include "methods/entropy.h"
 #include "methods/methods.h"
 #include "plan/training.h"
+#include "problem/checkpoint.h"
 #include "problem/keys.h"
+#include "problem/value_words.h"
 #include "render/csv.h"
 #include "render/markdown.h"
 #include "render/svg.h"
@@ -52,19 +54,24 @@ constexpr std::array<MatrixOption, 22> kMatrixOptions{{
     {"--weights-file", "weights"},
 }};
 
+struct CheckpointName {
+  const char* name;
+};
+constexpr std::array<CheckpointName, 3> kCheckpoints{{{"linear"}, {"fused"}, {"mha"}}};
+
 struct FormatName {
   const char* name;
   const char* extension;
   Format format;
 };
 constexpr std::array<FormatName, 8> kFormats{{{"text", ".txt", Format::text},
-                                             {"json", ".json", Format::json},
-                                             {"md", ".md", Format::md},
-                                             {"latex", ".tex", Format::latex},
-                                             {"html", ".html", Format::html},
-                                             {"svg", ".svg", Format::svg},
-                                             {"csv", ".csv", Format::csv},
-                                             {"npy", ".npy", Format::npy}}};
+                                              {"json", ".json", Format::json},
+                                              {"md", ".md", Format::md},
+                                              {"latex", ".tex", Format::latex},
+                                              {"html", ".html", Format::html},
+                                              {"svg", ".svg", Format::svg},
+                                              {"csv", ".csv", Format::csv},
+                                              {"npy", ".npy", Format::npy}}};
 
 bool is_offered(const SharedOptions& options, Format format) {
   return std::find(options.offered.begin(), options.offered.end(), format) != options.offered.end();
@@ -244,6 +251,27 @@ void add_problem_options(CLI::App& app, SharedOptions& options, Language languag
         ->type_name("FILE")
         ->group(Text{"Matrices", "矩阵"}.in(language));
   }
+  const std::string matrices = Text{"Matrices", "矩阵"}.in(language);
+  app.add_option("--weights", options.weights,
+                 Text{"the projections and biases of one layer, from a model's file of tensors",
+                      "从模型的张量文件里取一层的投影矩阵和偏置"}
+                     .in(language))
+      ->type_name("FILE.safetensors")
+      ->group(matrices);
+  app.add_option("--checkpoint", options.checkpoint,
+                 Text{"how it names them: q_proj.weight …, in_proj.weight or c_attn.weight, or as "
+                      "torch.nn.MultiheadAttention; told by the names when left out",
+                      "张量的命名方式：q_proj.weight 等、in_proj.weight 或 c_attn.weight，或 "
+                      "torch.nn.MultiheadAttention 的写法；不写则由名称判断"}
+                     .in(language))
+      ->type_name(names_of(kCheckpoints))
+      ->group(matrices);
+  app.add_option(
+         "--layer", options.layer,
+         Text{"which layer of it: a number, or how the names begin", "取其中哪一层：编号，或名称的开头"}.in(
+             language))
+      ->type_name("N")
+      ->group(matrices);
   for (const Key& key : keys()) {
     if (!key.as_option) continue;
     const std::string name = key.name;
@@ -325,11 +353,13 @@ void add_format_option(CLI::App& app, SharedOptions& options, Language language,
          Text{"form of the output; guessed from -o name.json", "输出格式；可由 -o 的扩展名推断"}.in(language))
       ->type_name(names_of(offered_formats(options)));
   if (!is_offered(options, Format::latex)) return;
-  app.add_flag("--standalone", options.is_standalone,
-               Text{"LaTeX with its preamble, ready to compile", "带导言区、可直接编译的 LaTeX"}.in(language));
-  app.add_option("--latex-tables", options.latex_tables,
-                 Text{"tables with labels, or matrices in brackets", "LaTeX 的表：带标签的表格，或方括号矩阵"}
-                     .in(language))
+  app.add_flag(
+      "--standalone", options.is_standalone,
+      Text{"LaTeX with its preamble, ready to compile", "带导言区、可直接编译的 LaTeX"}.in(language));
+  app.add_option(
+         "--latex-tables", options.latex_tables,
+         Text{"tables with labels, or matrices in brackets", "LaTeX 的表：带标签的表格，或方括号矩阵"}.in(
+             language))
       ->type_name(names_of(kLatexTables));
 }
 
@@ -413,12 +443,11 @@ std::optional<Presentation> presentation_of(const SharedOptions& options, Diagno
       }
       diagnostics.error(options.output,
                         say({"this command does not write {0}", "这个命令不能写 {0}"}, f.extension),
-                        offered.size() > 1
-                            ? say({"it writes: {0}; --format text writes text under any name",
-                                   "可写：{0}；--format text 可用任何文件名"},
-                                  names_of(offered))
-                            : say({"it writes text, to a name without that ending",
-                                   "它只写文本，请换一个没有这个扩展名的文件名"}));
+                        offered.size() > 1 ? say({"it writes: {0}; --format text writes text under any name",
+                                                  "可写：{0}；--format text 可用任何文件名"},
+                                                 names_of(offered))
+                                           : say({"it writes text, to a name without that ending",
+                                                  "它只写文本，请换一个没有这个扩展名的文件名"}));
     }
   }
   p.latex.is_standalone = options.is_standalone;
@@ -428,6 +457,43 @@ std::optional<Presentation> presentation_of(const SharedOptions& options, Diagno
   return p;
 }
 
+namespace {
+
+// What --weights brings; a matrix that has an option of its own stays.
+void add_checkpoint(const SharedOptions& options, ProblemInput& input, Diagnostics& diagnostics) {
+  if (options.weights.empty()) {
+    for (const auto& [option, value] :
+         {std::pair{"--checkpoint", options.checkpoint}, {"--layer", options.layer}}) {
+      if (!value.empty())
+        diagnostics.error("", say({"{0} goes with --weights FILE.safetensors",
+                                   "{0} 要与 --weights FILE.safetensors 一起使用"},
+                                  option));
+    }
+    return;
+  }
+  const bool is_known =
+      options.checkpoint.empty() ||
+      row_named(kCheckpoints, "--checkpoint", options.checkpoint, diagnostics) != kCheckpoints.end();
+  const auto layout = options.settings.find("layout");
+  if (layout != options.settings.end() && layout->second != "columns") {
+    diagnostics.error("", say({"--weights brings matrices for --layout columns",
+                               "--weights 给出的矩阵按 --layout columns 使用"}));
+  }
+  if (!is_known || diagnostics.has_errors()) return;
+  const auto count = [&](const char* key) -> std::optional<long> {
+    const auto setting = options.settings.find(key);
+    return setting == options.settings.end() ? std::nullopt : small_integer(setting->second);
+  };
+  const CheckpointChoice choice{options.weights, options.checkpoint, options.layer, count("heads"),
+                                count("kv_heads")};
+  for (auto& matrix : read_checkpoint(choice, diagnostics)) {
+    if (options.matrix_files.count(matrix.first) == 0) input.matrices.push_back(std::move(matrix));
+  }
+  if (layout == options.settings.end()) input.settings.emplace_back("layout", "columns");
+}
+
+}  // namespace
+
 std::optional<Worked> work_out(const SharedOptions& options, const Presentation& presentation,
                                Diagnostics& diagnostics) {
   ProblemInput input;
@@ -435,7 +501,7 @@ std::optional<Worked> work_out(const SharedOptions& options, const Presentation&
   if (!options.file.empty()) {
     input.file = read_source(options.file, diagnostics);
     files.push_back(options.file);
-  } else if (options.matrix_files.empty()) {
+  } else if (options.matrix_files.empty() && options.weights.empty()) {
     diagnostics.error("", say({"no problem file was given", "没有给出题目文件"}),
                       say({"try: qkv trace FILE, or --q FILE --k FILE --v FILE",
                            "用法：qkv trace FILE，或 --q FILE --k FILE --v FILE"}));
@@ -449,9 +515,11 @@ std::optional<Worked> work_out(const SharedOptions& options, const Presentation&
     diagnostics.error("", say({"standard input (-) can be read only once", "标准输入（-）只能读一次"}));
   }
   for (const auto& setting : options.settings) input.settings.push_back(setting);
+  add_checkpoint(options, input, diagnostics);
   if (diagnostics.has_errors()) return std::nullopt;
 
   auto worked = work_out(input, options, presentation, diagnostics);
+  if (!options.weights.empty()) files.push_back(options.weights);
   if (worked) worked->input_files = std::move(files);
   return worked;
 }

@@ -39,6 +39,9 @@ struct SharedOptions {
   std::string file;
   std::map<std::string, std::string> matrix_files;  // by section name
   std::map<std::string, std::string> settings;      // by key
+  std::string weights;                              // a file of tensors, whose projections are taken
+  std::string checkpoint;                           // how it names them
+  std::string layer;
   std::string steps;
   std::string row;
   std::string head;

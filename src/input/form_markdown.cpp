@@ -216,12 +216,13 @@ class MarkdownTable {
 
   void numbers() {
     const bool labels = has_labels();
-    const bool counts = labels && !heading_.cells.empty() && written(heading_.cells[0]).empty() && counts_rows();
+    const bool counts =
+        labels && !heading_.cells.empty() && written(heading_.cells[0]).empty() && counts_rows();
     const bool has_sums = heading_.cells.size() > 2 && names_row_sums(written(heading_.cells.back()));
     if (has_sums) {
-      paste_.faults.note(heading_.cells.back(), say({"the sums of the rows are no column of {0}",
-                                                     "行和不是 {0} 的一列"},
-                                                    paste_.place.called));
+      paste_.faults.note(
+          heading_.cells.back(),
+          say({"the sums of the rows are no column of {0}", "行和不是 {0} 的一列"}, paste_.place.called));
     }
     table_.comma_separates = say({"'|'", " '|' "});
     for (const Row& row : rows_) {

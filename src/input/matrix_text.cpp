@@ -229,8 +229,8 @@ class MatrixReader {
   }
 
   std::string label_text(const Word& word) {
-    std::string_view text = word.spelling < 0 ? written(word.span)
-                                              : table_.spellings[static_cast<std::size_t>(word.spelling)];
+    std::string_view text =
+        word.spelling < 0 ? written(word.span) : table_.spellings[static_cast<std::size_t>(word.spelling)];
     if (word.is_quoted) {
       text.remove_prefix(1);
       if (text.ends_with('"')) text.remove_suffix(1);

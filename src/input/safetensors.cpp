@@ -1,0 +1,181 @@
+#include "input/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/display_width.h"
+#include "input/float_bytes.h"
+#include "input/words.h"
+
+namespace qkv {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint64_t kLengthBytes = 8;
+constexpr std::uint64_t kLongestHeader = std::uint64_t{16} << 20U;  // a hundred thousand tensors
+
+struct Type {
+  std::string_view name;
+  std::uint64_t size;  // bytes
+  int digits;          // of a result computed in it, those that rounding leaves alone; 0: not read
+};
+constexpr std::array<Type, 15> kTypes{{{"F16", 2, 3},
+                                       {"BF16", 2, 2},
+                                       {"F32", 4, 6},
+                                       {"F64", 8, 12},
+                                       {"BOOL", 1, 0},
+                                       {"U8", 1, 0},
+                                       {"I8", 1, 0},
+                                       {"F8_E4M3", 1, 0},
+                                       {"F8_E5M2", 1, 0},
+                                       {"U16", 2, 0},
+                                       {"I16", 2, 0},
+                                       {"U32", 4, 0},
+                                       {"I32", 4, 0},
+                                       {"U64", 8, 0},
+                                       {"I64", 8, 0}}};
+
+const Type* type_named(std::string_view name) {
+  const auto found =
+      std::find_if(kTypes.begin(), kTypes.end(), [&](const Type& t) { return t.name == name; });
+  return found == kTypes.end() ? nullptr : &*found;
+}
+
+double number_of(std::string_view bytes, const Type& type) {
+  const std::uint64_t bits = bits_of(bytes, false);
+  if (type.name == "F16") return half_of(bits);
+  if (type.name == "BF16") return bfloat_of(bits);
+  if (type.name == "F32") return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+  return std::bit_cast<double>(bits);
+}
+
+// The bytes that a tensor of this shape takes; nullopt where they could not be counted.
+std::optional<std::uint64_t> size_of(const TensorEntry& entry, std::uint64_t most) {
+  const Type* type = type_named(entry.dtype);
+  if (type == nullptr) return entry.end - entry.begin;  // of a later version: not read, but not wrong
+  std::uint64_t size = type->size;
+  for (const std::uint64_t length : entry.shape) {
+    if (length != 0 && size > most / length) return std::nullopt;
+    size *= length;
+  }
+  return size;
+}
+
+// Where the file tells what it really is.
+bool is_of_pytorch(std::string_view first, const std::string& name) {
+  const bool is_zip = first.starts_with("PK\x03\x04");
+  const bool is_pickle = first.size() > 1 && first[0] == '\x80' && first[1] >= '\x02' && first[1] <= '\x05';
+  const bool has_ending = name.ends_with(".pt") || name.ends_with(".pth") || name.ends_with(".bin");
+  return is_zip || (is_pickle && has_ending);
+}
+
+}  // namespace
+
+std::string shape_text(const TensorEntry& entry) {
+  std::string text;
+  for (const std::uint64_t length : entry.shape) text += (text.empty() ? "" : ", ") + std::to_string(length);
+  return "(" + text + (entry.shape.size() == 1 ? ",)" : ")");
+}
+
+std::optional<TensorFile> read_tensor_file(const std::string& name, Diagnostics& diagnostics) {
+  const auto refuse = [&](Said message, Said hint = {}) {
+    diagnostics.error(name, std::move(message), std::move(hint));
+    return std::nullopt;
+  };
+  std::ifstream stream(name, std::ios::binary | std::ios::ate);
+  const std::streamoff end = stream ? static_cast<std::streamoff>(stream.tellg()) : -1;
+  if (end < 0 || end == std::numeric_limits<std::streamoff>::max())
+    return refuse(say({"cannot be read", "无法读取"}), say({"is the name right?", "文件名对吗？"}));
+  const auto size = static_cast<std::uint64_t>(end);
+  stream.seekg(0);
+  std::string first(static_cast<std::size_t>(std::min(size, kLengthBytes)), '\0');
+  stream.read(first.data(), static_cast<std::streamsize>(first.size()));
+  if (is_of_pytorch(first, name)) {
+    return refuse(say({"this is PyTorch's own format, which holds a program; safetensors is read",
+                       "这是 PyTorch 自己的格式，其中含有程序；可读的是 safetensors"}),
+                  say({"in Python: from safetensors.torch import save_file; save_file(torch.load(\"{0}\", "
+                       "weights_only=True), \"{1}\")",
+                       "在 Python 中：from safetensors.torch import save_file; save_file(torch.load(\"{0}\", "
+                       "weights_only=True), \"{1}\")"},
+                      name, name.substr(0, name.rfind('.')) + ".safetensors"));
+  }
+  const Said no_safetensors = say({"this is no safetensors file", "这不是 safetensors 文件"});
+  const std::uint64_t header = first.size() == kLengthBytes ? bits_of(first, false) : 0;
+  if (header < 2 || header > kLongestHeader || header > size - kLengthBytes) return refuse(no_safetensors);
+  std::string text(static_cast<std::size_t>(header), '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  const Json json = stream ? Json::parse(text, nullptr, false) : Json();
+  if (!json.is_object()) return refuse(no_safetensors);
+
+  TensorFile file{name, {}};
+  const std::uint64_t data = kLengthBytes + header;
+  for (const auto& [tensor, entry] : json.items()) {
+    if (tensor == "__metadata__") continue;
+    TensorEntry found{tensor, "", {}, 0, 0};
+    try {
+      found.dtype = entry.at("dtype").get<std::string>();
+      found.shape = entry.at("shape").get<std::vector<std::uint64_t>>();
+      found.begin = entry.at("data_offsets").at(0).get<std::uint64_t>();
+      found.end = entry.at("data_offsets").at(1).get<std::uint64_t>();
+    } catch (const Json::exception&) {
+      return refuse(
+          say({"the header says nothing of use about '{0}'", "文件头没有说清“{0}”"}, quotable(tensor)));
+    }
+    if (found.begin > found.end || found.end > size - data) {
+      return refuse(say({"the file is cut off: '{0}' would stand at bytes {1} to {2} of {3}",
+                         "文件不完整：“{0}”应在第 {1} 到 {2} 字节，而数据只有 {3} 字节"},
+                        quotable(tensor), found.begin, found.end, size - data));
+    }
+    if (size_of(found, size) != found.end - found.begin) {
+      return refuse(say({"'{0}' of shape {1} and type {2} does not take {3} bytes",
+                         "“{0}”的形状是 {1}、类型是 {2}，不应占 {3} 字节"},
+                        quotable(tensor), shape_text(found), quotable(found.dtype), found.end - found.begin));
+    }
+    found.begin += data;
+    found.end += data;
+    file.tensors.push_back(std::move(found));
+  }
+  return file;
+}
+
+std::optional<TensorNumbers> read_tensor(const TensorFile& file, const TensorEntry& entry,
+                                         Diagnostics& diagnostics) {
+  const auto refuse = [&](Said message) {
+    diagnostics.error(file.name, say({"'{0}': {1}", "“{0}”：{1}"}, quotable(entry.name), message));
+    return std::nullopt;
+  };
+  const Type* type = type_named(entry.dtype);
+  if (type == nullptr || type->digits == 0) {
+    return refuse(say(
+        {"the type is {0}; F16, BF16, F32 and F64 are read", "类型是 {0}；可读的是 F16、BF16、F32 和 F64"},
+        quotable(entry.dtype)));
+  }
+  if (entry.shape.empty() || entry.shape.size() > 2 || entry.begin == entry.end) {
+    return refuse(say({"the shape is {0}; a matrix or a vector is expected", "形状是 {0}；应当是矩阵或向量"},
+                      shape_text(entry)));
+  }
+  const std::uint64_t count = (entry.end - entry.begin) / type->size;
+  if (count > static_cast<std::uint64_t>(kMostCells)) {
+    return refuse(
+        say({"the shape is {0}; at most 1,000,000 numbers are read", "形状是 {0}；最多读 1,000,000 个数"},
+            shape_text(entry)));
+  }
+  std::string bytes(static_cast<std::size_t>(entry.end - entry.begin), '\0');
+  std::ifstream stream(file.name, std::ios::binary);
+  stream.seekg(static_cast<std::streamoff>(entry.begin));
+  stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  if (!stream) return refuse(say({"cannot be read", "无法读取"}));
+  const auto rows = static_cast<Index>(entry.shape.size() == 1 ? 1 : entry.shape[0]);
+  TensorNumbers numbers{Matrix(rows, static_cast<Index>(count) / rows), type->digits};
+  const auto width = static_cast<std::size_t>(type->size);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
+    numbers.values.data()[i] = number_of(std::string_view(bytes).substr(i * width, width), *type);
+  return numbers;
+}
+
+}  // namespace qkv
