@@ -34,10 +34,8 @@ Answer answer_of(std::string step, MatrixText text, const SourcePtr& source, Spa
 AnswerFile read_answers(const SourcePtr& source, Diagnostics& diagnostics) {
   AnswerFile file{source, {}};
   if (!has_sections(source->text)) {
-    Diagnostics pasted_faults;
-    MatrixFile pasted = read_matrix_file(source, pasted_faults);
-    if (pasted.together == Together::named) {
-      for (const Diagnostic& d : pasted_faults.list()) diagnostics.add(d);
+    if (names_its_matrices(source->text)) {
+      MatrixFile pasted = read_matrix_file(source, diagnostics);
       for (NamedText& matrix : pasted.matrices)
         file.answers.push_back(answer_of(matrix.name, std::move(matrix.text), source, matrix.place));
       return file;

@@ -158,6 +158,7 @@ class FileReader {
   void named(const std::string& name, const std::string& wanted, Span place, Span body,
              bool has_notes = true) {
     if (!names_.insert(name).second) {
+      if (++repeated_ > kMostRepeated) return;
       diagnostics_.error(source_, place, say({"[{0}] stands twice", "[{0}] 出现了两次"}, quotable(name)));
       return;
     }
@@ -179,17 +180,23 @@ class FileReader {
   }
 
   static constexpr std::size_t kMostSections = 100'000;
+  static constexpr int kMostRepeated = 20;
 
   const SourcePtr& source_;
   Diagnostics& diagnostics_;
   MatrixFile file_;
   std::set<std::string> names_;
+  int repeated_ = 0;
 };
 
 }  // namespace
 
 MatrixFile read_matrix_file(const SourcePtr& source, Diagnostics& diagnostics) {
   return FileReader(source, diagnostics).read();
+}
+
+bool names_its_matrices(std::string_view text) {
+  return !has_sections(text) && pieces_of(text, is_known).together == Together::named;
 }
 
 // [1, 0] is a row, [Q] a section; and so is "[Q" or "[ Q ]" meant, of which the outline tells.

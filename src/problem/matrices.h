@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/diagnostic.h"
@@ -28,6 +29,9 @@ struct MatrixFile {
 // may hold what is legal in the section of that name, and blanks, infinities and nan besides; in a matrix
 // without a name also symbols.  Faults are added to `diagnostics`.
 MatrixFile read_matrix_file(const SourcePtr& source, Diagnostics& diagnostics);
+
+// A paste that holds several matrices with names, or a table with one.
+bool names_its_matrices(std::string_view text);
 
 // "[Q]" stands in the text, or is meant: [1, 0] is a row.
 bool has_sections(std::string_view text);
