@@ -72,7 +72,7 @@ install_tree() (
   trap 'rm -rf "$to"' EXIT
   cmake --install "$BUILD_DIR" --prefix "$to" >&2 &&
     "$to/bin/qkv" --version && "$to/bin/qkv" trace "$to/share/qkv/examples/hand.qkv" >/dev/null &&
-    [ -s "$to/share/man/man1/qkv.1" ]
+    [ -s "$to/share/man/man1/qkv.1" ] && [ -s "$to/share/bash-completion/completions/qkv" ]
 )
 
 suite 'unit tests' unit_tests "$BUILD_DIR"
@@ -89,6 +89,7 @@ suite transcripts sh "$root/tests/golden.sh"
 if [ $quick = no ]; then
   suite 'README' sh "$root/tests/readme.sh"
   suite 'command line' sh "$root/tests/cli.sh"
+  suite 'completion' sh "$root/tests/completion.sh"
   suite 'layers' sh "$root/tests/test_layers.sh"
   suite 'installed tree' install_tree
   if clang_sanitizes; then # one build for both

@@ -146,7 +146,7 @@ int main_of(std::vector<std::string> arguments) {
       setup_worksheet(app, language), setup_exercise(app, language), setup_diff(app, language),
       setup_detect(app, language),    setup_export(app, language),   setup_convert(app, language),
       setup_softmax(app, language),   setup_cache(app, language),    setup_cost(app, language),
-      setup_variance(app, language)};
+      setup_variance(app, language),  setup_completion(app, language)};
   std::vector<std::string> names;
   for (const Command& command : commands) {
     command.app->allow_extras();

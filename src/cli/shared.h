@@ -168,5 +168,6 @@ Command setup_softmax(CLI::App& app, Language language);
 Command setup_cache(CLI::App& app, Language language);
 Command setup_cost(CLI::App& app, Language language);
 Command setup_variance(CLI::App& app, Language language);
+Command setup_completion(CLI::App& app, Language language);
 
 }  // namespace qkv
