@@ -65,6 +65,14 @@ run 0 qkv -V
 that grep -q '[0-9]\.[0-9]' out
 that empty err
 
+it 'tells its version in the first line, and those of the libraries that did the work below'
+run 0 qkv --version
+that [ "$(sed 1q out)" = "qkv $(sed -n 's/^project(qkv VERSION \([0-9.]*\) .*/\1/p' "$root/CMakeLists.txt")" ]
+for library in fmt Eigen CLI11 nlohmann-json Boost GMP MPFR MPFI utf8proc; do
+  that grep -Eq "^$library [0-9]+(\.[0-9]+)+$" out
+done
+that [ "$(wc -l <out)" = 10 ]
+
 it 'ends with status 2, and never with 105 to 109, after wrong usage'
 for words in 'tarce' 'trace' 'trace hand.qkv --no-such-option' 'trace hand.qkv -p 99' 'trace hand.qkv -p x' \
   'trace hand.qkv --lang fr' 'trace hand.qkv extra.qkv' 'explain hand.qkv' 'softmax'; do

@@ -15,6 +15,7 @@
 #include "base/suggest.h"
 #include "cli/language.h"
 #include "cli/shared.h"
+#include "cli/version.h"
 
 namespace qkv {
 namespace {
@@ -129,8 +130,8 @@ int main_of(std::vector<std::string> arguments) {
       Text{"qkv: attention that shows its work", "qkv：把每一步都算给你看的注意力计算器"}.in(language),
       "qkv"};
   app.option_defaults()->group(Text{"Options", "选项"}.in(language));  // commands inherit it
-  app.set_version_flag("-V,--version", std::string("qkv ") + QKV_VERSION,
-                       Text{"version", "版本"}.in(language));
+  app.set_version_flag("-V,--version", version_text,
+                       Text{"version, and those of the libraries", "版本，以及所用各库的版本"}.in(language));
   app.set_help_flag("-h,--help", Text{"this help", "显示帮助"}.in(language));
   app.require_subcommand(0, 1);
   const auto formatter = std::make_shared<CLI::Formatter>();
