@@ -468,6 +468,45 @@ TEST_CASE("everything given has a gradient, but for what is fixed by the place o
   CHECK(without == "positions M ");
 }
 
+// [W_QKV] given as W_Q, W_K and W_V, one, one and two wide: by columns, or by rows as nn.Linear stores it.
+struct Fused {
+  const char* layout;
+  Index rows;
+  Index cols;
+};
+
+TEST_CASE("the gradient of W_QKV is the slope of the loss, its parts where they lie in W_QKV") {
+  for (const Fused& fused : {Fused{"columns", 2, 4}, Fused{"linear", 4, 2}}) {
+    INFO("layout ", std::string(fused.layout));
+    Matrix w(fused.rows, fused.cols);
+    for (Index k = 0; k < w.size(); ++k) w(k) = 0.25 * static_cast<double>(k * k % 7) - 0.5;
+    const auto trace_with = [&](const Matrix& w_qkv) {
+      std::string text =
+          fmt::format("gradient = yes\nd_k = 1\nlayout = {}\n[X]\n1 0.5\n-1 2\n[W_QKV]\n", fused.layout);
+      for (Index i = 0; i < w_qkv.rows(); ++i) {
+        for (Index j = 0; j < w_qkv.cols(); ++j) text += fmt::format("{:.17f} ", w_qkv(i, j));
+        text += "\n";
+      }
+      return traced(problem(text + "[d.output]\n1 -2\n0.5 3\n"));
+    };
+    const auto loss = [&](const Matrix& w_qkv) {
+      const Trace trace = trace_with(w_qkv);
+      return trace.values(node_named(trace.plan(), "output")).cwiseProduct(value(trace, "d.output")).sum();
+    };
+    Matrix slopes(w.rows(), w.cols());
+    constexpr double kStep = 1e-5;  // leaves an error of the order kStep²
+    for (Index k = 0; k < w.size(); ++k) {
+      Matrix more = w;
+      Matrix less = w;
+      more(k) += kStep;
+      less(k) -= kStep;
+      slopes(k) = (loss(more) - loss(less)) / (2 * kStep);
+    }
+    CHECK(slopes.cwiseAbs().minCoeff() > 1e-3);  // every cell says something
+    CHECK(apart(value(trace_with(w), "d.W_QKV"), slopes, 1e-8) == "");
+  }
+}
+
 TEST_CASE("a forbidden key and a key that stands alone get exactly 0") {
   const Trace trace = traced(problem(
       "gradient = yes\nmask = causal\n[Q]\n0.1 0.7\n0.3 1/3\n[K]\n0.9 0.2\n0.3 0.1\n[V]\n0.7\n0.1\n"));

@@ -328,6 +328,7 @@ class Backward {
       if (step != result && shares_of_.contains(step)) settle(step);
       if (gradient_of_.contains(step)) hand_on(step);
     }
+    fuse();
     builder_.name_under("");
   }
 
@@ -513,6 +514,21 @@ class Backward {
       const std::string name = std::string(node.name()) + "." + std::string(user.name());
       shares.push_back(add(node.prefix, name, std::move(share), traits));
     }
+  }
+
+  // ---- parameters that were given as one ----
+
+  // The gradient of [W_QKV], its three parts as they lie in it.
+  void fuse() {
+    if (!problem_.has("W_QKV")) return;
+    std::vector<NodeId> parts;
+    for (const char* part : {"d.W_Q", "d.W_K", "d.W_V"}) {
+      const auto gradient = plan().find(part);
+      if (!gradient) return;
+      parts.push_back(*gradient);
+    }
+    add("", "W_QKV",
+        {problem_.layout == Layout::linear ? &ops::d_fused_rows : &ops::d_fused, std::move(parts)}, {});
   }
 
   // ---- beside the softmax ----

@@ -341,6 +341,61 @@ const Op d_bias{
         },
 };
 
+namespace {
+
+constexpr Text kFused{"Gradient of the fused parameter", "拼合参数的梯度"};
+constexpr Text kFusedWhy{
+    "W_QKV holds the three parameters, so their gradients lie in its gradient as they lie in it.",
+    "W_QKV 由三个参数矩阵拼成，所以三者的梯度也按同样的位置拼成它的梯度。"};
+
+// The parts side by side, or on top of each other as nn.Linear stores them.
+template <bool are_rows>
+constexpr Op fused_op(const char* name, const char* formula) {
+  return {
+      .name = name,
+      .title = kFused,
+      .why = kFusedWhy,
+      .formula = formula,
+      .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) {
+        if constexpr (!are_rows) return kernels::join_columns<T>(in);
+        Index rows = 0;
+        for (const MatrixOf<T>& part : in) rows += part.rows();
+        MatrixOf<T> joined(rows, in[0].get().cols());
+        Index first = 0;
+        for (const MatrixOf<T>& part : in) {
+          joined.middleRows(first, part.rows()) = part;
+          first += part.rows();
+        }
+        return joined;
+      }>(),
+      .shape =
+          [](std::span<const Shape> in, const Params&) {
+            Shape shape = in[0];
+            for (const Shape& part : in.subspan(1))
+              (are_rows ? shape.rows : shape.cols) += are_rows ? part.rows : part.cols;
+            return shape;
+          },
+      .cell =
+          [](const CellQuestion& q) {
+            Index at = are_rows ? q.row : q.col;
+            int input = 0;
+            for (const Shape& part : q.inputs) {
+              const Index width = are_rows ? part.rows : part.cols;
+              if (at < width) break;
+              at -= width;
+              ++input;
+            }
+            return Expression{are_rows ? Term(input, at, q.col) : Term(input, q.row, at)};
+          },
+      .reads = every_input(are_rows ? Reads::all : Reads::row),
+  };
+}
+
+}  // namespace
+
+const Op d_fused = fused_op<false>("fused_gradient", "[#*]");
+const Op d_fused_rows = fused_op<true>("fused_rows_gradient", "[#;]");
+
 // ---- Heads, positions, the cache -------------------------------------------------------------
 
 const Op d_heads{

@@ -92,6 +92,7 @@ extern const Op softmax_jacobian;  // numbers: the row, counted from 1; its text
 extern const Op d_unchanged, d_temper, d_soft_cap, d_scale_by_root, d_scale_by_factor;
 extern const Op d_queries, d_keys, d_general_queries, d_general_keys, d_general_matrix;
 extern const Op d_projected, d_linear, d_parameter, d_bias;
+extern const Op d_fused, d_fused_rows;  // of W_QKV
 extern const Op d_heads, d_dropped;
 extern const Op d_head_part, d_joined_part;  // numbers: first and last column, counted from 1
 extern const Op d_rotate_half, d_rotate_interleaved;  // numbers: the width of one head's part, of MLA

@@ -21,6 +21,7 @@ class Footer {
       if (node.name() == "weights" && node.role == Role::step && !is_gradient(node)) softmax_and_read(id);
     }
     gradients();
+    if (blocks_.size() == 1) blocks_.clear();
     return std::move(blocks_);
   }
 

@@ -8,6 +8,7 @@
 
 namespace qkv {
 
+// A heading and a line for each law; nothing where no law applies.
 std::vector<Block> checks(const Trace& trace, Language language);
 
 }  // namespace qkv

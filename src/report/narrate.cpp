@@ -52,13 +52,25 @@ class Narrator {
     }
     compared(comparisons);
     add_all(proofs(telling_.proofs, telling_.language, telling_.truth != nullptr));
-    if (telling_.checks) add_all(checks(trace_, telling_.language));
+    if (telling_.checks) footer();
     tell_arithmetic();
     for (const Said& warning : trace_.warnings()) paragraph(warning, Tone::warning);
     return std::move(report_);
   }
 
  private:
+  void footer() {
+    std::vector<Block> lines = checks(trace_, telling_.language);
+    if (lines.empty()) {
+      const Said nothing =
+          say({"nothing to check here: neither a whole table of weights was computed nor a gradient",
+               "这里没有可核对的内容：既没有算出完整的权重表，也没有梯度"});
+      lines.emplace_back(Heading{0, in(say({"Checks", "核对"})), ""});
+      lines.emplace_back(Paragraph{in(nothing), Tone::note});
+    }
+    add_all(std::move(lines));
+  }
+
   const std::string& in(const Said& said) const { return said.in(telling_.language); }
   void add(Block block) { report_.blocks.push_back(std::move(block)); }
   void add_all(std::vector<Block> blocks) {
