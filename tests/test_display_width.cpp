@@ -51,6 +51,13 @@ TEST_CASE("a misspelt word is near the word that was meant") {
   CHECK(nearest_word("sacle", {"score", "scale"}) == "scale");  // neighbours swapped: one edit
 }
 
+TEST_CASE("a label with another number is another label, not a misspelt one") {
+  CHECK(nearest_label("T1", {"t1", "t2"}) == "t1");
+  CHECK(nearest_label("喜换", {"我", "喜欢"}) == "喜欢");
+  CHECK_FALSE(nearest_label("t9", {"t1", "t2"}).has_value());
+  CHECK_FALSE(nearest_label("t11", {"t1", "t2"}).has_value());
+}
+
 TEST_CASE("a word that is near nothing gets no suggestion") {
   CHECK_FALSE(nearest_word("banana", {"mask", "scale"}).has_value());
   CHECK_FALSE(nearest_word("Z", {"Q", "K"}).has_value());

@@ -1,6 +1,7 @@
 #include "base/suggest.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 namespace qkv {
@@ -46,6 +47,18 @@ std::optional<std::string> nearest_word(std::string_view word,
     fewest = edits;
   }
   return best;
+}
+
+std::optional<std::string> nearest_label(std::string_view word, const std::vector<std::string>& labels) {
+  const auto without_digits = [](std::string_view text) {
+    std::string rest(text);
+    std::erase_if(rest, [](char c) { return c >= '0' && c <= '9'; });
+    return rest;
+  };
+  std::vector<std::string_view> candidates;
+  std::copy_if(labels.begin(), labels.end(), std::back_inserter(candidates),
+               [&](std::string_view label) { return without_digits(label) != without_digits(word); });
+  return nearest_word(word, candidates);
 }
 
 Said did_you_mean(std::string_view word, const std::vector<std::string_view>& candidates) {

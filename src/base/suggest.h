@@ -16,6 +16,9 @@ namespace qkv {
 std::optional<std::string> nearest_word(std::string_view word,
                                         const std::vector<std::string_view>& candidates);
 
+// The same among labels, which often differ in their number alone: t9 is no misspelt t1.
+std::optional<std::string> nearest_label(std::string_view word, const std::vector<std::string>& labels);
+
 // The hint "did you mean 'tokens'?", or nothing.
 Said did_you_mean(std::string_view word, const std::vector<std::string_view>& candidates);
 

@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 
+#include "base/suggest.h"
 #include "check/worksheet.h"
 #include "cli/shared.h"
 #include "input/source.h"
@@ -69,9 +70,11 @@ int run_exercise(ExerciseOptions options) {
   between("--d-k", request.d_k, kLeastKeyWidth, kMostKeyWidth);
   between("--decimals", request.decimals, kFewestDecimals, kMostDecimals);
   if (options.mask != "none" && options.mask != "causal") {
-    diagnostics.error("", say({"--mask: an exercise has none or causal, not '{0}'",
-                               "--mask：练习只有 none 或 causal，没有“{0}”"},
-                              options.mask));
+    diagnostics.error("",
+                      say({"--mask: an exercise has none or causal, not '{0}'",
+                           "--mask：练习只有 none 或 causal，没有“{0}”"},
+                          options.mask),
+                      did_you_mean(options.mask, {"none", "causal"}));
   }
   if (options.is_sheet && options.is_key) {
     diagnostics.error("", say({"--sheet and --key exclude each other: run it twice, with the same --seed",

@@ -95,6 +95,10 @@ Said reason_of(const CLI::ParseError& error, const CLI::App& app) {
     return is_repeated ? say({"{0} was given more than once", "{0} 给了不止一次"}, name)
                        : say({"{0} lacks its value", "{0} 缺少取值"}, name);
   }
+  if (dynamic_cast<const CLI::ValidationError*>(&error) != nullptr) {
+    const std::string value = what.substr(std::min(what.size(), name.size() + std::string(": ").size()));
+    return say({"{0} is yes or no, not '{1}'", "{0} 只能是 yes 或 no，而不是“{1}”"}, name, value);
+  }
   if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
     const std::string value = what.substr(std::min(what.size(), name.size() + std::string(" = ").size()));
     const auto used = app.get_subcommands();

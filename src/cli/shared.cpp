@@ -227,6 +227,9 @@ std::string settings_group(Language language) {
 
 bool is_yes_or_no(const Key& key) { return key.values == std::string_view("no | yes"); }
 
+// What --gradient=WORD may say; "true" is what CLI11 makes of a bare --gradient.
+constexpr std::array<std::string_view, 4> kFlagWords{"yes", "no", "true", "false"};
+
 // --gradient is `gradient = yes`; --gradient=no takes back what the file says.
 void add_flag(CLI::App& app, const Key& key, SharedOptions& options, Language language) {
   const std::string name = key.name;
@@ -235,6 +238,10 @@ void add_flag(CLI::App& app, const Key& key, SharedOptions& options, Language la
          [&options, name](std::int64_t count) { options.settings[name] = count > 0 ? "yes" : "no"; },
          key.meaning.in(language))
       ->take_last()
+      ->check([](const std::string& value) {
+        const auto& words = kFlagWords;
+        return std::find(words.begin(), words.end(), value) != words.end() ? std::string() : value;
+      })
       ->group(settings_group(language));
 }
 
@@ -549,9 +556,11 @@ std::optional<Worked> work_out(const ProblemInput& input, const SharedOptions& o
     if (!worked.telling.row) {
       std::string all;
       for (const std::string& token : worked.about.tokens) all += (all.empty() ? "" : " ") + token;
+      const auto near = nearest_label(options.row, worked.about.tokens);
       diagnostics.error("",
                         say({"--row: there is no query '{0}'", "--row：没有名为“{0}”的查询"}, options.row),
-                        say({"the queries are: {0}", "查询有：{0}"}, all));
+                        near ? say({"did you mean '{0}'?", "是不是想写“{0}”？"}, *near)
+                             : say({"the queries are: {0}", "查询有：{0}"}, all));
     }
   }
   if (!options.head.empty()) {

@@ -2,13 +2,18 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/display_width.h"
+#include "base/suggest.h"
 #include "input/npy.h"
 
 namespace qkv {
@@ -50,6 +55,38 @@ void drop_colours(std::string& text) {
     text[kept++] = text[at++];
   }
   text.resize(kept);
+}
+
+// The names in a folder, in order.
+std::vector<std::string> names_in(const std::filesystem::path& folder) {
+  constexpr std::size_t kMostNames = 10'000;
+  std::vector<std::string> names;
+  std::error_code fault;
+  for (auto entry = std::filesystem::directory_iterator(folder, fault);
+       !fault && entry != std::filesystem::directory_iterator() && names.size() < kMostNames;
+       entry.increment(fault))
+    names.push_back(entry->path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// A missing file whose folder, or whose folder's folder, holds a name like it: examples/hnad.qkv,
+// example/hand.qkv.
+Said near_file(const std::filesystem::path& name) {
+  const auto beside = [](const std::filesystem::path& path) -> std::filesystem::path {
+    const std::filesystem::path folder = path.parent_path();
+    const std::vector<std::string> names = names_in(folder.empty() ? "." : folder);
+    const auto near = nearest_word(path.filename().string(), {names.begin(), names.end()});
+    return near ? folder / *near : std::filesystem::path();
+  };
+  std::error_code fault;
+  std::filesystem::path found = beside(name);
+  if (found.empty() && name.has_parent_path()) {
+    const std::filesystem::path folder = beside(name.parent_path());
+    if (!folder.empty()) found = folder / name.filename();
+  }
+  if (found.empty() || !std::filesystem::is_regular_file(found, fault)) return {};
+  return say({"did you mean '{0}'?", "是不是想写“{0}”？"}, quotable(found.string()));
 }
 
 struct CloseFile {
@@ -101,7 +138,11 @@ SourcePtr read_source(const std::string& name, Diagnostics& diagnostics) {
     return nullptr;
   };
   const File file(name == "-" ? stdin : std::fopen(name.c_str(), "rb"));
-  if (!file) return refuse(reason(errno));
+  if (!file) {
+    const int error = errno;
+    diagnostics.error(name, reason(error), error == ENOENT ? near_file(name) : Said());
+    return nullptr;
+  }
   struct stat status {};
   if (fstat(fileno(file.get()), &status) != 0) return refuse(reason(errno));
   if (S_ISDIR(status.st_mode)) return refuse(reason(EISDIR));

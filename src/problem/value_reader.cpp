@@ -33,7 +33,8 @@ std::vector<std::string_view> ValueReader::choices() const {
   std::string_view rest = key().values;
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find(" | "), rest.size());
-    result.push_back(rest.substr(0, end));
+    const std::string_view word = rest.substr(0, end);
+    if (word.find(' ') == std::string_view::npos) result.push_back(word);  // "a number" describes one
     rest.remove_prefix(std::min(end + 3, rest.size()));
   }
   return result;
@@ -46,9 +47,13 @@ bool ValueReader::choice() {
   return false;
 }
 
+Said ValueReader::meant_or_allowed(std::string_view written) const {
+  Said near = did_you_mean(written, choices());
+  return near.empty() ? allowed_values() : near;
+}
+
 void ValueReader::not_a_choice() {
-  Said hint = did_you_mean(text_, choices());
-  if (hint.empty()) hint = allowed_values();
+  Said hint = meant_or_allowed(text_);
   error(say({"'{0}' is not a value of '{1}'", "“{0}”不是“{1}”的取值"}, quotable(text_), key().name),
         std::move(hint));
 }
@@ -60,7 +65,8 @@ std::optional<long> ValueReader::integer(long least, long most) {
   const Said range = most >= kOpenEnd
                          ? say({"a whole number from {0} on", "不小于 {0} 的整数"}, least)
                          : say({"a whole number from {0} to {1}", " {0} 到 {1} 的整数"}, least, most);
-  error(say({"'{0}' takes {1}, not '{2}'", "“{0}”应为{1}，而不是“{2}”"}, key().name, range, quotable(text_)));
+  error(say({"'{0}' takes {1}, not '{2}'", "“{0}”应为{1}，而不是“{2}”"}, key().name, range, quotable(text_)),
+        did_you_mean(text_, choices()));
   return std::nullopt;
 }
 
@@ -74,7 +80,7 @@ std::optional<Number> ValueReader::number_in(std::string_view written, std::size
   } else if (number) {
     fault = not_a_number(word.text);
   }
-  if (fault.hint.empty()) fault.hint = allowed_values();
+  if (fault.hint.empty()) fault.hint = meant_or_allowed(word.text);
   const std::size_t begin = std::min(fault.at, word.text.size());
   const std::size_t end = std::min(fault.at + fault.length, word.text.size());
   error({offset + word.offsets[begin], offset + word.offsets[end]}, std::move(fault.message),

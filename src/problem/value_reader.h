@@ -43,6 +43,8 @@ class ValueReader {
   std::optional<Number> number_in(std::string_view written, std::size_t offset);
   std::vector<std::string_view> choices() const;
   Said allowed_values() const;
+  // The one of them that was probably meant, or all.
+  Said meant_or_allowed(std::string_view written) const;
 
   const SettingText& setting_;
   Diagnostics& diagnostics_;

@@ -122,6 +122,20 @@ Said shared_label(const std::vector<std::string>& labels, Index chosen, bool are
                         label, numbers, chosen + 1);
 }
 
+// "t1,t2" for what was written instead, where both sides are the name of a row or column or near one.
+std::optional<std::string> nearest_cell(const Node& node, const std::string& written) {
+  const auto side = [](const std::vector<std::string>& labels, Index count, const std::string& text) {
+    return place(labels, count, text) ? std::optional(text) : nearest_label(text, labels);
+  };
+  for (std::size_t comma = written.find(','); comma != std::string::npos;
+       comma = written.find(',', comma + 1)) {
+    const auto row = side(node.rows, node.shape.rows, trimmed(written.substr(0, comma)));
+    const auto col = side(node.cols, node.shown_cols(), trimmed(written.substr(comma + 1)));
+    if (row && col) return *row + "," + *col;
+  }
+  return std::nullopt;
+}
+
 // The next row or column of the same label, or the same where there is none.
 Index next_of_label(const std::vector<std::string>& labels, Index chosen) {
   if (labels.empty()) return chosen;
@@ -199,6 +213,10 @@ std::optional<CellAt> find_cell(const Plan& plan, const std::string& text, Said&
       return named_cell(node, {*node_id, *row, 0}, trimmed(inside), "", reason, hint);
   }
   reason = say({"{0} has no cell [{1}]", "{0} 没有单元格 [{1}]"}, id, inside);
+  if (const auto near = nearest_cell(node, inside)) {
+    hint = say({"did you mean '{0}[{1}]'?", "是不是想写“{0}[{1}]”？"}, id, *near);
+    return std::nullopt;
+  }
   hint = say({"rows: {0}; columns: {1}", "行：{0}；列：{1}"}, listed(node.rows, node.shape.rows),
              listed(node.cols, node.shown_cols()));
   return std::nullopt;
