@@ -204,10 +204,11 @@ std::vector<std::pair<Completion, std::vector<std::string>>> bash_values(
     }
   }
   for (const auto& [name, uses] : by_option) {
-    const bool is_same = std::all_of(uses.begin(), uses.end(),
-                                     [&](const auto& use) { return use.second == uses.front().second; });
+    const Completion& first = uses.front().second;
+    const bool is_same =
+        std::all_of(uses.begin(), uses.end(), [&first](const auto& use) { return use.second == first; });
     if (is_same) {
-      add(uses.front().second, "*' " + name + "'");
+      add(first, "*' " + name + "'");
     } else {
       for (const auto& [command, value] : uses) add(value, "'" + command + " " + name + "'");
     }
