@@ -90,6 +90,7 @@ if [ $quick = no ]; then
   suite 'README' sh "$root/tests/readme.sh"
   suite 'command line' sh "$root/tests/cli.sh"
   suite 'completion' sh "$root/tests/completion.sh"
+  suite 'progress and interruption' sh "$root/tests/progress.sh"
   suite 'manual page' sh "$root/tests/man.sh"
   suite 'layers' sh "$root/tests/test_layers.sh"
   suite 'installed tree' install_tree

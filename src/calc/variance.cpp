@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/interval.h"
+#include "base/progress.h"
 #include "calc/sizes.h"
 
 namespace qkv {
@@ -220,7 +221,9 @@ VarianceResult run_experiment(const VarianceQuestion& q) {
   Integer squares = 0;
   std::vector<long long> kept;  // for the softmaxes
   const long long rows = std::min(kMostRows, q.pairs / kKeysOfARow);
+  Progress progress(q.pairs);
   for (long long pair = 0; pair < q.pairs; ++pair) {
+    progress.step();
     const long long product = dot_product(bits, q.dim);
     sum += product;
     squares += Integer(product) * product;

@@ -21,6 +21,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/progress.h"
 #include "base/rounded.h"
 #include "check/conventions.h"
 #include "ops/kernels.h"
@@ -517,7 +518,9 @@ class Detection {
         found_(theirs_.size()) {}
 
   std::vector<Explanation> run() {
+    Progress progress(static_cast<long long>(combinations_.size()));
     for (const Combination& c : combinations_) {
+      progress.step();
       if (!found_.is_settled_by_a_part(c.changes))
         found_.add(c.changes, reproduced(in_doubles_, c.choice, theirs_, 0, as_simple_as(c)));
     }

@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 
+#include "base/progress.h"
 #include "check/feedback.h"
 #include "cli/shared.h"
 #include "input/source.h"
@@ -97,7 +98,9 @@ int run_check(const CheckOptions& options) {
   }
   std::vector<Marked> marked;
   std::vector<std::string> inputs = worked->input_files;
+  Progress progress(static_cast<long long>(files.size()));
   for (const std::string& file : files) {
+    progress.step();
     inputs.push_back(file);
     const SourcePtr source = read_source(file, diagnostics);
     if (!source) {

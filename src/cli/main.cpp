@@ -7,6 +7,7 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 
 #include "base/suggest.h"
 #include "cli/language.h"
+#include "cli/progress.h"
 #include "cli/shared.h"
 #include "cli/version.h"
 
@@ -192,6 +194,9 @@ int main_of(std::vector<std::string> arguments) {
     std::vector<std::string> leftovers = command.app->remaining();
     std::erase(leftovers, "--");  // "no options from here on"
     if (!leftovers.empty()) return refuse_leftovers(leftovers, *command.app, language);
+    const CLI::Option* quiet = command.app->get_option_no_throw("--quiet");
+    std::optional<ProgressLine> line;
+    if (quiet == nullptr || quiet->count() == 0) line.emplace(language);
     return command.run();
   }
   return print(app.help(), language);
@@ -201,6 +206,7 @@ int main_of(std::vector<std::string> arguments) {
 }  // namespace qkv
 
 int main(int argc, char** argv) {
+  qkv::die_cleanly_of_signals();
   try {
     return qkv::main_of(std::vector<std::string>(argv + 1, argv + argc));
   } catch (const std::exception& fault) {

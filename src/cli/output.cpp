@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "cli/progress.h"
 #include "render/diagnostics.h"
 
 namespace qkv {
@@ -73,7 +74,8 @@ bool write_and_rename(const std::string& path, const std::string& text) {
   const fs::path target =
       fs::is_symlink(path, ignored) ? fs::weakly_canonical(path, ignored) : fs::path(path);
   std::string temporary = target.string() + ".XXXXXX";
-  const int fd = mkstemp(temporary.data());
+  const UnfinishedFile unfinished(temporary);
+  const int fd = unfinished.fd();
   if (fd < 0) return false;
   struct stat info {};
   const mode_t mask = umask(0);
@@ -115,6 +117,7 @@ bool is_forced_by_environment() {
 
 bool write_output(const std::string& path, const std::string& text, const std::vector<std::string>& inputs,
                   Diagnostics& diagnostics) {
+  end_progress();
   if (path.empty() || path == "-") {
     if (write_all(stdout, text)) return true;
     cannot_write("stdout", errno, diagnostics);
@@ -152,6 +155,7 @@ ColorDepth color_depth(ColorChoice choice, int fd) {
 }
 
 void print_diagnostics(const Diagnostics& diagnostics, const DiagnosticStyle& style) {
+  end_progress();
   const bool color = wants_color(style.color, STDERR_FILENO);
   std::string out;
   for (const Diagnostic& d : diagnostics.list()) {

@@ -392,7 +392,7 @@ void add_output_options(CLI::App& app, SharedOptions& options, Language language
       Text{"nothing but ASCII in what qkv writes itself", "qkv 自己写的内容只用 ASCII"}.in(language));
   app.add_option("--lang", options.lang, Text{"language", "语言"}.in(language))->type_name("auto | en | zh");
   app.add_flag("-q,--quiet", options.is_quiet,
-               Text{"no warnings and notes", "不显示警告和说明"}.in(language));
+               Text{"no warnings, notes and progress", "不显示警告、说明和进度"}.in(language));
   app.add_flag("-v,--verbose", options.is_verbose, Text{"say what was read", "说明读到了什么"}.in(language));
 }
 

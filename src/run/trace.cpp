@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/decimal.h"
+#include "base/progress.h"
 #include "run/proof.h"
 #include "run/range.h"
 
@@ -151,6 +152,7 @@ std::size_t Trace::texts_proved_singly() const {
 std::size_t Trace::assumed_ties() const { return proof_ ? proof_->assumed_ties() : 0; }
 
 void Trace::run_on_intervals(const RunOptions& options) {
+  Progress progress(static_cast<long long>(plan_->nodes.size()));
   std::vector<IntervalMatrix> enclosures;
   for (NodeId id = 0; id < plan_->nodes.size(); ++id) {
     const Node& node = plan()[id];
@@ -168,6 +170,7 @@ void Trace::run_on_intervals(const RunOptions& options) {
       for (Index j = 0; j < nearest.cols(); ++j) nearest(i, j) = proof_->nearest({id, i, j});
     }
     values_.push_back(std::move(nearest));
+    progress.step();
     Matrix sums(node.has_row_sums ? node.shape.rows : 0, 1);
     for (Index i = 0; i < sums.rows(); ++i) sums(i, 0) = proof_->nearest({id, i, kRowSum});
     row_sums_.push_back(std::move(sums));
@@ -175,6 +178,7 @@ void Trace::run_on_intervals(const RunOptions& options) {
 }
 
 void Trace::run_on_bounded_doubles(const RunOptions& options) {
+  Progress progress(static_cast<long long>(plan_->nodes.size()));
   std::vector<BoundedMatrix> matrices;
   for (NodeId id = 0; id < plan_->nodes.size(); ++id) {
     const Node& node = plan()[id];
@@ -195,16 +199,19 @@ void Trace::run_on_bounded_doubles(const RunOptions& options) {
     row_sums_.push_back(values_in(sums));
     sum_bounds_.push_back(errors_in(sums));
     matrices.push_back(std::move(value));
+    progress.step();
   }
 }
 
 template <class M>
 void Trace::run_without_proof() {
+  Progress progress(static_cast<long long>(plan_->nodes.size()));
   std::vector<M> matrices;
   for (const Node& node : plan_->nodes) {
     matrices.push_back(value_of(node, matrices));
     values_.push_back(values_in(matrices.back()));
     row_sums_.push_back(values_in(row_sums_of(node, matrices.back())));
+    progress.step();
   }
 }
 
