@@ -227,7 +227,7 @@ TEST_CASE("a step that is counted in products has as many in the formula of one 
       const bool has_denominator = std::string_view(node.op->name).starts_with("read_state");
       std::vector<Shape> shapes;
       for (const NodeId input : node.inputs) shapes.push_back(plan[input].shape);
-      Index most = 0;  // hidden pairs are left out of a formula
+      Index most = 0;
       for (Index i = 0; i < node.shape.rows; ++i) {
         for (Index j = 0; j < node.shape.cols; ++j) {
           Index products = 0;
@@ -239,7 +239,10 @@ TEST_CASE("a step that is counted in products has as many in the formula of one 
       CAPTURE(file.path().string());
       CAPTURE(node.id);
       const Index counted = node.op->terms(shapes) * (has_denominator ? 2 : 1);
-      node.name() == "output" && node.params.allowed ? CHECK(counted >= most) : CHECK(counted == most);
+      // An output leaves the hidden keys out of every formula.
+      const bool leaves_out = node.name() == "output" && node.params.allowed;
+      CHECK(counted >= most);
+      if (!leaves_out) CHECK(counted == most);
     }
   }
 }
