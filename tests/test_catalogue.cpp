@@ -236,6 +236,8 @@ std::vector<Subject> subjects() {
       {&d_linear, {kQ, w}},
       {&d_parameter, {kQ, kScores}},
       {&d_bias, {kQ}},
+      {&d_fused, {kQ, kScores, kQ}},
+      {&d_fused_rows, {kQ, kQ, kQ}},
       {&d_heads, {kQ, kQ, kQ}},
       {&d_head_part, {kQ}, {"2", "3"}},
       {&d_joined_part, {kQ}, {"1", "2"}},

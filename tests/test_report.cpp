@@ -270,8 +270,29 @@ Problem decoded_latents(Layout layout) {
   return p;
 }
 
+// Self-attention whose three parameters were given as one.
+Problem fused_problem(Layout layout) {
+  Sections sections = projections(layout);
+  sections.erase("X_kv");
+  sections.erase("W_O");
+  sections.emplace("W_QKV", layout == Layout::columns ? filled_rows(6, 13) : filled_rows(13, 6));
+  Problem p = problem_at(Entry::x, sections);
+  p.layout = layout;
+  return p;
+}
+
+// The second query sees the first key only because the window keeps it.
+Problem sinks_problem() {
+  Problem p = problem_at(Entry::qkv,
+                         {{"Q", filled_rows(2, 3)}, {"K", filled_rows(3, 3)}, {"V", filled_rows(3, 2)}});
+  forbid(p, mask_of("1 1 0 ; 1 0 1"));
+  p.seen_by_sinks = std::make_shared<const Mask>(mask_of("0 0 0 ; 1 0 0"));
+  return p;
+}
+
 std::vector<Problem> all_problems() {
   return {plain_problem(),
+          sinks_problem(),
           decoded_problem(),
           decoded_from_x(),
           tiled_problem(),
@@ -282,6 +303,8 @@ std::vector<Problem> all_problems() {
           learning(heads_problem()),
           learning(cached_problem(Rope::Pairs::half)),
           learning(cached_problem(Rope::Pairs::interleaved)),
+          learning(fused_problem(Layout::columns)),
+          learning(fused_problem(Layout::linear)),
           learning(scored_problem_with_values(ScoreKind::general)),
           learning(scored_problem_with_values(ScoreKind::additive, true)),
           learning(scored_problem_with_values(ScoreKind::concat)),
@@ -436,25 +459,25 @@ TEST_CASE("formulas with shapes: linear attention, at once and token by token") 
   CHECK(formulas(linear_attention_problem(Phi::elu_plus_1, false, "0"), true) ==
         "phi.Q (2×3) = elu(Q (2×3)) + 1\n"
         "phi.K (2×3) = elu(K (2×3)) + 1\n"
+        "S (3×1) = phi.Kᵀ (3×2) · V (2×1)\n"
+        "z (1×3) = Σ_j phi.K (2×3)\n"
         "kernel (2×2) = phi.Q (2×3) · phi.Kᵀ (3×2)\n"
         "denominator (2×1) = Σ_j kernel (2×2)\n"
         "weights (2×2) = kernel (2×2) / denominator (2×1)\n"
-        "S (3×1) = phi.Kᵀ (3×2) · V (2×1)\n"
-        "z (1×3) = Σ_j phi.K (2×3)\n"
         "output (2×1) = (phi.Q (2×3) · S (3×1)) / (phi.Q (2×3) · zᵀ (3×1))\n"
         "quadratic.output (2×1) = weights (2×2) · V (2×1)\n");
   CHECK(formulas(linear_attention_problem(Phi::relu, true, "1/4"), true) ==
         "phi.Q (2×3) = max(Q (2×3), 0)\n"
         "phi.K (2×3) = max(K (2×3), 0)\n"
-        "kernel (2×2) = phi.Q (2×3) · phi.Kᵀ (3×2)\n"
-        "denominator (2×1) = Σ_j kernel (2×2) + 1/4\n"
-        "weights (2×2) = kernel (2×2) / denominator (2×1)\n"
         "t1.S (3×1) = phi.K (2×3)[1, :]ᵀ · V (2×1)[1, :]\n"
         "t1.z (1×3) = phi.K (2×3)[1, :]\n"
         "t1.output (1×1) = (phi.Q (2×3)[1, :] · t1.S (3×1)) / (phi.Q (2×3)[1, :] · t1.zᵀ (3×1) + 1/4)\n"
         "t2.S (3×1) = t1.S (3×1) + phi.K (2×3)[2, :]ᵀ · V (2×1)[2, :]\n"
         "t2.z (1×3) = t1.z (1×3) + phi.K (2×3)[2, :]\n"
         "t2.output (1×1) = (phi.Q (2×3)[2, :] · t2.S (3×1)) / (phi.Q (2×3)[2, :] · t2.zᵀ (3×1) + 1/4)\n"
+        "kernel (2×2) = phi.Q (2×3) · phi.Kᵀ (3×2)\n"
+        "denominator (2×1) = Σ_j kernel (2×2) + 1/4\n"
+        "weights (2×2) = kernel (2×2) / denominator (2×1)\n"
         "output (2×1) = rows(t1.output (1×1), t2.output (1×1))\n"
         "quadratic.output (2×1) = weights (2×2) · V (2×1)\n");
 }

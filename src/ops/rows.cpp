@@ -21,10 +21,10 @@ std::span<const Op* const> all() {
       &scale_by_root, &scale_by_factor, &soft_cap, &temper, &given_bias, &alibi, &alibi_and_bias,
       &add_mask, &add_bias, &add_bias_and_mask,
       // softmax.cpp
-      &row_max, &row_max_sink, &shift_by_max, &exponential, &row_sum, &row_sum_sink, &normalise, &weights_without_sinks,
+      &row_max, &row_max_sink, &shift_by_max, &exponential, &row_sum, &row_sum_sink, &normalise,
       &softmax, &softmax_sink, &naive_exponential, &naive_sum, &naive_sum_sink,
       // heads.cpp
-      &head_q, &head_k, &head_v, &head_view, &kv_map, &drop_head, &concat, &concat_view, &row_distance,
+      &head_q, &weights_without_sinks, &head_k, &head_v, &head_view, &kv_map, &drop_head, &concat, &concat_view, &row_distance,
       &sum_of_biases, &alibi_and_biases,
       // positions.cpp
       &positions, &turning_angles, &rotate_half_q, &rotate_half_k, &rotate_interleaved_q, &rotate_interleaved_k,
@@ -42,7 +42,7 @@ std::span<const Op* const> all() {
       // gradients.cpp
       &d_weights, &d_values, &d_softmax, &softmax_jacobian, &d_unchanged, &d_temper, &d_soft_cap,
       &d_scale_by_root, &d_scale_by_factor, &d_queries, &d_keys, &d_general_queries, &d_general_keys,
-      &d_general_matrix, &d_projected, &d_linear, &d_parameter, &d_bias, &d_heads, &d_head_part, &d_joined_part, &d_dropped,
+      &d_general_matrix, &d_projected, &d_linear, &d_parameter, &d_fused, &d_fused_rows, &d_bias, &d_heads, &d_head_part, &d_joined_part, &d_dropped,
       &d_rotate_half, &d_rotate_interleaved, &d_new_rows, &d_sum_of_uses,
       // gradients_networks.cpp
       &d_hidden, &d_hidden_vector, &d_tanh, &d_pair_queries, &d_pair_keys, &d_concat_part, &d_concat_matrix,

@@ -100,6 +100,8 @@ constexpr auto kLines = std::to_array<ScriptLine>({
 
     // Work in pieces.
     {"rows", "#1[@taken0]", "#1(@taken1, :)"},
+    {"fused_gradient", "np.concatenate([#*], axis=1)", "[#*]"},
+    {"fused_rows_gradient", "np.concatenate([#*], axis=0)", "[#;]"},
     {"stack", "np.concatenate([#*], axis=0)", "[#;]"},
     {"running_max", "np.maximum(#2, #1.max(axis=1, keepdims=True))", "max(#2, max(#1, [], 2))"},
     {"rescale", "np.exp(#1 - #2)", "exp(#1 - #2)", Guard::minus_inf,
