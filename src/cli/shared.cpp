@@ -167,6 +167,21 @@ std::optional<Index> find_row(const std::string& text, const About& about) {
                                                                          : std::nullopt;
 }
 
+// A label that several queries have means the first; their numbers tell them apart.
+void note_equal_labels(const std::string& label, Index row, const About& about, Diagnostics& diagnostics) {
+  std::string numbers;
+  for (std::size_t i = 0; i < about.tokens.size(); ++i) {
+    if (about.tokens[i] == label)
+      numbers += (numbers.empty() ? "" : ", ") + std::to_string(static_cast<Index>(i) + about.first_index);
+  }
+  if (numbers.find(',') == std::string::npos) return;
+  diagnostics.add({Severity::note, "", nullptr, std::nullopt,
+                   say({"--row: '{0}' is the label of queries {1}; this is {2}",
+                        "--row：“{0}”是第 {1} 个查询的标签；这里取第 {2} 个"},
+                       label, numbers, row + about.first_index),
+                   say({"write the number for another one", "要看另一个，请写它的序号"})});
+}
+
 std::optional<Index> find_head(const std::string& text, const About& about) {
   if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos)
     return std::nullopt;
@@ -561,6 +576,8 @@ std::optional<Worked> work_out(const ProblemInput& input, const SharedOptions& o
                         say({"--row: there is no query '{0}'", "--row：没有名为“{0}”的查询"}, options.row),
                         near ? say({"did you mean '{0}'?", "是不是想写“{0}”？"}, *near)
                              : say({"the queries are: {0}", "查询有：{0}"}, all));
+    } else {
+      note_equal_labels(options.row, *worked.telling.row, worked.about, diagnostics);
     }
   }
   if (!options.head.empty()) {
