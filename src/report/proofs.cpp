@@ -28,7 +28,7 @@ std::vector<Block> proofs(const std::vector<Proved>& proofs, Language language, 
           say({"{0}: does not hold here; the largest difference is {1}", "{0}：在这里不成立；相差最大为 {1}"},
               claim, fmt::format("{:.2g}", found.largest));
     } else if (found.undefined > 0) {
-      line = say({"{0}: nothing can be said; of {1} numbers {2} are not defined (0/0)",
+      line = say({"{0}: nothing can be said; not defined (0/0): {2} of {1} numbers",
                   "{0}：无法断言；{1} 个数中有 {2} 个没有定义（0/0）"},
                  claim, found.compared, found.undefined);
     } else if (found.exactly == found.compared && found.compared == 1) {
