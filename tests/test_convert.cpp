@@ -110,7 +110,8 @@ bool fits(const MatrixForm& form, const std::vector<NamedMatrix>& matrices) {
 
 TEST_CASE("what is printed in one form, read, printed in another and read again is the same matrix") {
   Random random(7);
-  for (int round = 0; round < 400; ++round) {
+  const Index rounds = sheets(400);
+  for (Index round = 0; round < rounds; ++round) {
     const bool has_labels = round % 3 == 0;
     const bool has_symbols = round % 5 == 4;
     const auto together = static_cast<Together>(round % 3 == 0 ? round / 3 % 3 : round % 3);
