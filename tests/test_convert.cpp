@@ -9,6 +9,7 @@
 #include "problem/matrices.h"
 #include "reading.h"
 #include "render/matrix_file.h"
+#include "support.h"
 
 using namespace qkv;
 using namespace qkv::test;
@@ -69,27 +70,29 @@ Number number(const std::string& text) {
   return *parsed;
 }
 
-using Random = std::mt19937;
-std::size_t below(Random& random, std::size_t n) {
+using Bits = std::mt19937_64;
+std::size_t below(Bits& random, std::size_t n) {
   return std::uniform_int_distribution<std::size_t>(0, n - 1)(random);
 }
 
 const std::vector<std::string> kDecimals{"0",      "1",    "-1.50",  "0.25",  "1e-3",
                                          "2.5e20", "-0.0", "123456", "1e-300"};
 const std::vector<std::string> kOthers{"inf", "-inf", "1/3", "-sqrt(2)/2", "2*sqrt(2)/3", "1/sqrt(3)", "nan"};
-const std::vector<std::string> kSymbols{"v0", "v12", "_", "a"};
+const std::vector<std::string> kSymbols{"v0", "v12", "a"};  // as in V
+const std::vector<std::string> kBlanks{"_", "1", "-0.5"};    // as on a sheet of answers, which has no symbols
 const std::vector<std::string> kLabels{"我",  "喜欢", "t1",       "a,b",      "a|b",   "#x",  "=1+2",
                                        "'q",  "a b",  "\\",       "*a*",      "_u_",   "x$y", "[z]",
                                        "a:b", "a;b",  "~",        "苹果，梨", "→",     "%",   "-x",
                                        "`c`", "<br>", "www.x.yz", "a@b",      "&amp;", "$"};
 
-NamedMatrix random_matrix(Random& random, bool has_others, bool has_symbols, bool has_labels, bool is_named) {
+NamedMatrix random_matrix(Bits& random, bool has_others, bool has_symbols, bool has_labels, bool is_named) {
   NamedMatrix m{
       "", static_cast<Index>(1 + below(random, 4)), static_cast<Index>(1 + below(random, 4)), {}, {}};
-  // Under [V] "v0 _" are a symbol and a blank; under no name they are a label and a blank.
+  // Under [V] "v0 v1" are two symbols; under no name they are a label and a symbol.
   if (has_symbols && !is_named) m.cols = 1;
+  const auto& open = below(random, 2) == 0 ? kSymbols : kBlanks;
   for (Index i = 0; i < m.rows * m.cols; ++i) {
-    const auto& from = has_symbols ? kSymbols : has_others && below(random, 2) == 0 ? kOthers : kDecimals;
+    const auto& from = has_symbols ? open : has_others && below(random, 2) == 0 ? kOthers : kDecimals;
     m.cells.push_back(number(from[below(random, from.size())]));
   }
   if (has_labels) {
@@ -109,7 +112,8 @@ bool fits(const MatrixForm& form, const std::vector<NamedMatrix>& matrices) {
 }  // namespace
 
 TEST_CASE("what is printed in one form, read, printed in another and read again is the same matrix") {
-  Random random(7);
+  QKV_SAY_SEED();
+  Bits random(seed());
   const Index rounds = sheets(400);
   for (Index round = 0; round < rounds; ++round) {
     const bool has_labels = round % 3 == 0;
