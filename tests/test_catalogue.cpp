@@ -570,7 +570,8 @@ TEST_CASE("ops of one name share their formula, and only the known families shar
     if (n > 1) families += fmt::format("{} {}, ", name, n);
   }
   CHECK(families ==
-        "add 4, append 4, given 12, head 3, join_parts 4, kernel_weights 2, key_sum 2, linear 13, linear_biased 4, other_order 2, parameter 3, past 2, "
+        "add 4, append 4, given 12, head 3, join_parts 4, kernel_weights 2, key_sum 2, linear 13, "
+        "linear_biased 4, other_order 2, parameter 3, past 2, "
         "phi_elu 2, phi_exp 2, phi_identity 2, phi_relu 2, project 15, project_biased 4, rotate_half 4, "
         "rotate_interleaved 4, rows 13, same 4, stack 2, state 2, weighted_sum 2, widths 2, ");
 }

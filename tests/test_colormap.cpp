@@ -107,9 +107,8 @@ TEST_CASE("without colours a shade stands beside each number, and none beside wh
 }
 
 TEST_CASE("with colours the numbers stand where they stand without, and the mask's have no background") {
-  const Report report{{one_row({{"0.00", CellRole::number, 0.0},
-                                {"0", CellRole::forbidden},
-                                {"1.00", CellRole::number, 1.0}})}};
+  const Report report{{one_row(
+      {{"0.00", CellRole::number, 0.0}, {"0", CellRole::forbidden}, {"1.00", CellRole::number, 1.0}})}};
   const std::string full =
       render_text(report, {.color = true, .heat = ColorMap::gray, .depth = ColorDepth::full});
   CHECK(full.substr(0, full.find('\n')) ==

@@ -79,7 +79,7 @@ const std::vector<std::string> kDecimals{"0",      "1",    "-1.50",  "0.25",  "1
                                          "2.5e20", "-0.0", "123456", "1e-300"};
 const std::vector<std::string> kOthers{"inf", "-inf", "1/3", "-sqrt(2)/2", "2*sqrt(2)/3", "1/sqrt(3)", "nan"};
 const std::vector<std::string> kSymbols{"v0", "v12", "a"};  // as in V
-const std::vector<std::string> kBlanks{"_", "1", "-0.5"};    // as on a sheet of answers, which has no symbols
+const std::vector<std::string> kBlanks{"_", "1", "-0.5"};   // as on a sheet of answers, which has no symbols
 const std::vector<std::string> kLabels{"我",  "喜欢", "t1",       "a,b",      "a|b",   "#x",  "=1+2",
                                        "'q",  "a b",  "\\",       "*a*",      "_u_",   "x$y", "[z]",
                                        "a:b", "a;b",  "~",        "苹果，梨", "→",     "%",   "-x",

@@ -1,5 +1,5 @@
-// Text that users wrote, in each target: a reader that knows the target, and refuses what has a meaning there, gets
-// the same text back.
+// Text that users wrote, in each target: a reader that knows the target, and refuses what has a meaning
+// there, gets the same text back.
 
 #include <array>
 #include <functional>
@@ -57,11 +57,16 @@ std::optional<std::string> markdown_text(const std::string& markup) {
 }
 
 std::optional<std::string> latex_text(const std::string& markup) {
-  const std::map<std::string, std::string> commands{{"textbackslash{}", "\\"},  {"textasciitilde{}", "~"},
-                                                    {"textasciicircum{}", "^"}, {"#", "#"},
-                                                    {"$", "$"},                 {"%", "%"},
-                                                    {"&", "&"},                 {"_", "_"},
-                                                    {"{", "{"},                 {"}", "}"}};
+  const std::map<std::string, std::string> commands{{"textbackslash{}", "\\"},
+                                                    {"textasciitilde{}", "~"},
+                                                    {"textasciicircum{}", "^"},
+                                                    {"#", "#"},
+                                                    {"$", "$"},
+                                                    {"%", "%"},
+                                                    {"&", "&"},
+                                                    {"_", "_"},
+                                                    {"{", "{"},
+                                                    {"}", "}"}};
   const std::map<std::string, std::string> signs{{"$\\surd$", "√"}, {"$-$", "−"}, {"$\\infty$", "∞"}};
   std::string text;
   for (std::size_t i = 0; i < markup.size();) {
@@ -118,7 +123,8 @@ std::optional<std::string> string_literal(const std::string& markup) {
   std::string text;
   for (std::size_t i = 1; i + 1 < markup.size(); ++i) {
     if (markup[i] == '"' || markup[i] == '\n') return std::nullopt;
-    if (markup[i] == '\\' && (++i + 1 >= markup.size() || std::string("\\\"").find(markup[i]) == std::string::npos))
+    if (markup[i] == '\\' &&
+        (++i + 1 >= markup.size() || std::string("\\\"").find(markup[i]) == std::string::npos))
       return std::nullopt;
     text += markup[i];
   }
@@ -138,11 +144,50 @@ const std::array<Target, 6> kTargets{{{"XML", escape_xml, xml_text},
                                       {"Octave", octave_string, string_literal}}};
 
 TEST_CASE("a hostile label is text in every target, and the same text") {
-  const std::array<std::string, 44> pieces{
-      "<script>alert(1)</script>", "</script>", "<!--", "]]>", "&amp;", "\"", "'", "`", "```", "|", "\\",
-      "\\input{x}", "\\end{document}", "$", "$$", "%", "#", "_", "^", "~", "{", "}", "*", "**", "[a](b)",
-      "![i](j)", "https://x.y", "www.x.y", "@you", "=1+1", "+1", "-1", "--", "---", "1.", "1)", ",", ";",
-      "\n", "\x1b[31m", "\xe2\x80\xae", "我", "√−∞", " "};
+  const std::array<std::string, 44> pieces{"<script>alert(1)</script>",
+                                           "</script>",
+                                           "<!--",
+                                           "]]>",
+                                           "&amp;",
+                                           "\"",
+                                           "'",
+                                           "`",
+                                           "```",
+                                           "|",
+                                           "\\",
+                                           "\\input{x}",
+                                           "\\end{document}",
+                                           "$",
+                                           "$$",
+                                           "%",
+                                           "#",
+                                           "_",
+                                           "^",
+                                           "~",
+                                           "{",
+                                           "}",
+                                           "*",
+                                           "**",
+                                           "[a](b)",
+                                           "![i](j)",
+                                           "https://x.y",
+                                           "www.x.y",
+                                           "@you",
+                                           "=1+1",
+                                           "+1",
+                                           "-1",
+                                           "--",
+                                           "---",
+                                           "1.",
+                                           "1)",
+                                           ",",
+                                           ";",
+                                           "\n",
+                                           "\x1b[31m",
+                                           "\xe2\x80\xae",
+                                           "我",
+                                           "√−∞",
+                                           " "};
   std::mt19937_64 random(seed());
   const auto below = [&](std::size_t n) { return random() % n; };
   for (int round = 0; round < 2000; ++round) {
@@ -169,7 +214,8 @@ TEST_CASE("a label is written as a reader of the form would write it") {
 }
 
 TEST_CASE("JSON in a page cannot end its element") {
-  CHECK(escape_json_in_html(R"({"a": "</script><!--&"})") == R"({"a": "\u003c/script\u003e\u003c!--\u0026"})");
+  CHECK(escape_json_in_html(R"({"a": "</script><!--&"})") ==
+        R"({"a": "\u003c/script\u003e\u003c!--\u0026"})");
 }
 
 }  // namespace

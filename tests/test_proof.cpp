@@ -197,7 +197,8 @@ TEST_CASE("sums that cancel are right in a large problem too") {
 
 TEST_CASE("a number that was taken for a tie is counted once, however often it is asked for") {
   Problem p = problem_at(Entry::scores, {{"scores", rows_of("1 2")}, {"V", rows_of("0.25 ; 0.25")}});
-  p.softcap = written("2");  // (0.25 e^(2 tanh(1/2)) + 0.25 e^(2 tanh 1)) / their sum: 0.25, and no exact form says so
+  p.softcap = written(
+      "2");  // (0.25 e^(2 tanh(1/2)) + 0.25 e^(2 tanh 1)) / their sum: 0.25, and no exact form says so
   const Trace trace = traced(p);
   const NodeId output = node_named(trace.plan(), "output");
   CHECK(trace.text(output, 0, 0, 1) == "0.2");

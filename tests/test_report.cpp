@@ -283,8 +283,8 @@ Problem fused_problem(Layout layout) {
 
 // The second query sees the first key only because the window keeps it.
 Problem sinks_problem() {
-  Problem p = problem_at(Entry::qkv,
-                         {{"Q", filled_rows(2, 3)}, {"K", filled_rows(3, 3)}, {"V", filled_rows(3, 2)}});
+  Problem p =
+      problem_at(Entry::qkv, {{"Q", filled_rows(2, 3)}, {"K", filled_rows(3, 3)}, {"V", filled_rows(3, 2)}});
   forbid(p, mask_of("1 1 0 ; 1 0 1"));
   p.seen_by_sinks = std::make_shared<const Mask>(mask_of("0 0 0 ; 1 0 0"));
   return p;

@@ -1,4 +1,5 @@
-// Formulas of a spreadsheet.  That they give the numbers of the trace, tests/export.py finds with LibreOffice.
+// Formulas of a spreadsheet.  That they give the numbers of the trace, tests/export.py finds with
+// LibreOffice.
 
 #include <doctest/doctest.h>
 

@@ -34,10 +34,10 @@ std::string between(const std::string& text, const std::string& from, const std:
 
 }  // namespace
 
-TEST_CASE("each cell of a drawing has its name, its colour and its number; what the mask decided is hatched") {
-  const Table table =
-      table_of("weights", {{number("1.00", 1.0), {"0", CellRole::forbidden}},
-                           {number("0.00", 0.0), number("1.00", 1.0)}});
+TEST_CASE(
+    "each cell of a drawing has its name, its colour and its number; what the mask decided is hatched") {
+  const Table table = table_of("weights", {{number("1.00", 1.0), {"0", CellRole::forbidden}},
+                                           {number("0.00", 0.0), number("1.00", 1.0)}});
   const std::string svg = render_svg({{table}}, ColorMap::gray);
   const std::string masked = between(svg, "<title>weights[t1,k2] = 0</title>", "</g>");
   CHECK(masked.find("fill=\"url(#qkv-masked)\"") != std::string::npos);

@@ -15,13 +15,12 @@ bool is_one_of(char c, std::string_view set) { return set.find(c) != std::string
 
 // Signs that a text font may lack; in math every TeX has them.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 27> kTexSigns{{
-    {"√", "\\surd"},    {"·", "\\cdot"},    {"∘", "\\circ"},    {"×", "\\times"},
-    {"−", "-"},          {"∞", "\\infty"},   {"ᵀ", "^{T}"},       {"²", "^{2}"},
-    {"Σ", "\\Sigma "},   {"→", "\\to"},      {"≈", "\\approx"},  {"≤", "\\le"},
-    {"≥", "\\ge"},      {"±", "\\pm"},      {"÷", "\\div"},     {"φ", "\\varphi"},
-    {"α", "\\alpha"},   {"β", "\\beta"},    {"θ", "\\theta"},   {"π", "\\pi"},
-    {"σ", "\\sigma"},   {"λ", "\\lambda"},  {"∂", "\\partial"}, {"≠", "\\ne"},
-    {"∈", "\\in"},      {"ε", "\\epsilon"}, {"∑", "\\sum"},
+    {"√", "\\surd"},    {"·", "\\cdot"},   {"∘", "\\circ"},    {"×", "\\times"},  {"−", "-"},
+    {"∞", "\\infty"},   {"ᵀ", "^{T}"},     {"²", "^{2}"},      {"Σ", "\\Sigma "}, {"→", "\\to"},
+    {"≈", "\\approx"},  {"≤", "\\le"},     {"≥", "\\ge"},      {"±", "\\pm"},     {"÷", "\\div"},
+    {"φ", "\\varphi"},  {"α", "\\alpha"},  {"β", "\\beta"},    {"θ", "\\theta"},  {"π", "\\pi"},
+    {"σ", "\\sigma"},   {"λ", "\\lambda"}, {"∂", "\\partial"}, {"≠", "\\ne"},     {"∈", "\\in"},
+    {"ε", "\\epsilon"}, {"∑", "\\sum"},
 }};
 
 // Each character of text without control characters.
@@ -138,8 +137,8 @@ std::string csv_text(std::string_view text) {
   std::string shown = visible(text);
   if (!shown.empty() && is_one_of(shown.front(), "=+-@'")) shown.insert(0, "'");
   // "#", "%" and "[" would begin a comment or a section where qkv reads it again.
-  const bool needs_quotes = shown.find_first_of(",;\"\t#%[") != std::string::npos || shown.starts_with(' ') ||
-                            shown.ends_with(' ');
+  const bool needs_quotes =
+      shown.find_first_of(",;\"\t#%[") != std::string::npos || shown.starts_with(' ') || shown.ends_with(' ');
   if (!needs_quotes) return shown;
   std::string out = "\"";
   for (const char c : shown) out += c == '"' ? std::string("\"\"") : std::string(1, c);

@@ -1,8 +1,8 @@
 // Text that somebody else wrote, made harmless: one function a target.
 //
-// Labels and titles come from users and may hold anything.  Each function returns what shows as the same text in
-// its target and does nothing else there; control characters and signs that turn the direction of writing are spelt
-// out, as in visible().
+// Labels and titles come from users and may hold anything.  Each function returns what shows as the same text
+// in its target and does nothing else there; control characters and signs that turn the direction of writing
+// are spelt out, as in visible().
 #pragma once
 
 #include <string>
@@ -22,8 +22,8 @@ std::string escape_xml(std::string_view text);
 // JSON that stands in a <script> of a page: no "</script>" and no "<!--" can come about.
 std::string escape_json_in_html(std::string_view json);
 
-// One field of a CSV file: quoted where it must be.  A field that a spreadsheet would take for a formula gets an
-// apostrophe in front.
+// One field of a CSV file: quoted where it must be.  A field that a spreadsheet would take for a formula gets
+// an apostrophe in front.
 std::string csv_text(std::string_view text);
 
 // A literal with its quotes.

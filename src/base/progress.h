@@ -1,5 +1,5 @@
-// How far a long piece of work has come: its loops count, and whoever likes may look, from another thread too.
-// Counting costs nothing worth measuring, and the work does not care whether anybody looks.
+// How far a long piece of work has come: its loops count, and whoever likes may look, from another thread
+// too. Counting costs nothing worth measuring, and the work does not care whether anybody looks.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 namespace qkv {
 
-// A piece of work of so many steps, as long as it lives.  Only the outermost counts: of a class of sheets each makes
-// traces of its own, and what is told is how many sheets are done.
+// A piece of work of so many steps, as long as it lives.  Only the outermost counts: of a class of sheets
+// each makes traces of its own, and what is told is how many sheets are done.
 class Progress {
  public:
   explicit Progress(long long steps) : is_outermost_(pieces_++ == 0) {

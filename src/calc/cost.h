@@ -3,8 +3,8 @@
 // A step of r × c cells, each a sum of t products, takes r·c·t multiply-adds.  Scores and output take
 // n²·d of them each, in every layer, and their heads share the d: that is why twice the tokens cost four
 // times as much.  Additions, exponentials and divisions are not counted, nor what is worked out once a
-// row, as the denominators of linear attention.  A mask makes cells that nobody needs; code that skips hidden pairs pays for the open
-// ones only, n·w of them in a window.
+// row, as the denominators of linear attention.  A mask makes cells that nobody needs; code that skips hidden
+// pairs pays for the open ones only, n·w of them in a window.
 #pragma once
 
 #include <optional>
@@ -51,7 +51,7 @@ struct Cost {
   // Of a method that does without them: shown beside it, and counted in no sum but their own.
   std::vector<CostRow> for_comparison;
   std::vector<ScoreTable> scores;  // of each head, layer and pass; of sizes alone, where all are alike, one
-  long long bits = 16;  // a number
+  long long bits = 16;             // a number
   TileShape tile = {};
   bool grows_with_n = false;  // of a model whose tokens can be doubled, not of a file
   std::optional<long long> window = std::nullopt;

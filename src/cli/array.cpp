@@ -10,7 +10,8 @@
 namespace qkv {
 namespace {
 
-// A large problem has doubles within a bound; the few steps to the nearest are made for what is written alone.
+// A large problem has doubles within a bound; the few steps to the nearest are made for what is written
+// alone.
 double nearest(const Trace& trace, NodeId id, Index row, Index col) {
   const double value = trace.values(id)(row, col);
   if (trace.arithmetic() != Arithmetic::doubles || !std::isfinite(value)) return value;
@@ -52,21 +53,21 @@ void write_array(const Report& report, const Worked& worked, const SharedOptions
   }
   const Table& table = *tables.front();
   if (worked.trace.plan()[*table.node].is_symbolic()) {
-    diagnostics.error("", say({"{0} holds symbols, and a .npy file numbers alone",
-                               "{0} 含有符号，而 .npy 文件只能存放数"},
-                              table.id),
-                      say({"choose another step with --steps, or give numbers for the symbols",
-                           "用 --steps 选别的步骤，或在题目里把符号换成数"}));
+    diagnostics.error(
+        "",
+        say({"{0} holds symbols, and a .npy file numbers alone", "{0} 含有符号，而 .npy 文件只能存放数"},
+            table.id),
+        say({"choose another step with --steps, or give numbers for the symbols",
+             "用 --steps 选别的步骤，或在题目里把符号换成数"}));
     return;
   }
   const bool is_for_stdout = options.output.empty() || options.output == "-";
   if (is_for_stdout && isatty(STDOUT_FILENO) == 1) {
-    diagnostics.error("",
-                      say({"a .npy file is binary and is not written to a terminal",
-                           ".npy 是二进制文件，不写到终端"}),
-                      say({"name a file, -o {0}.npy, or send it to a program, | python3 …",
-                           "请指定文件（-o {0}.npy），或用管道交给别的程序（| python3 …）"},
-                          table.id));
+    diagnostics.error(
+        "", say({"a .npy file is binary and is not written to a terminal", ".npy 是二进制文件，不写到终端"}),
+        say({"name a file, -o {0}.npy, or send it to a program, | python3 …",
+             "请指定文件（-o {0}.npy），或用管道交给别的程序（| python3 …）"},
+            table.id));
     return;
   }
   write_output(options.output, render_npy(shown_matrix(table, worked.trace)), worked.input_files,

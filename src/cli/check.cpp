@@ -6,7 +6,7 @@
 
 #include "base/progress.h"
 #include "check/feedback.h"
-#include "cli/shared.h"
+#include "cli/worked.h"
 #include "input/source.h"
 
 namespace qkv {

@@ -4,7 +4,7 @@
 
 #include "base/counted.h"
 #include "cli/counts.h"
-#include "cli/shared.h"
+#include "cli/worked.h"
 #include "problem/keys.h"
 
 namespace qkv {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "cli/shared.h"
+#include "cli/worked.h"
 #include "input/sections.h"
 #include "input/source.h"
 #include "problem/keys.h"

@@ -47,7 +47,7 @@ int run_diff(const DiffOptions& options) {
     write_output(options.output, as_json(result), inputs, diagnostics);
   } else {
     write_report(told(result, options.a, options.b, presentation->language), options, *presentation, inputs,
-               diagnostics);
+                 diagnostics);
   }
   const int status = finish(options, diagnostics);
   return status != 0 || result.is_equal() ? status : kDiffers;

@@ -6,7 +6,7 @@
 
 #include "base/suggest.h"
 #include "check/worksheet.h"
-#include "cli/shared.h"
+#include "cli/worked.h"
 #include "input/source.h"
 #include "methods/methods.h"
 

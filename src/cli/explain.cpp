@@ -1,6 +1,6 @@
 // qkv explain FILE CELL: where one number comes from.
 
-#include "cli/shared.h"
+#include "cli/worked.h"
 
 namespace qkv {
 namespace {
@@ -20,7 +20,7 @@ int run_explain(const ExplainOptions& options) {
   Said hint;
   if (const auto cell = find_cell(worked->trace.plan(), options.cell, reason, hint)) {
     write_report(explain(worked->trace, *cell, worked->telling), options, *presentation, worked->input_files,
-               diagnostics);
+                 diagnostics);
     if (!reason.empty())
       diagnostics.add({Severity::note, "", nullptr, std::nullopt, std::move(reason), std::move(hint)});
     warn_of_assumed_ties(worked->trace, diagnostics);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cli/shared.h"
+#include "cli/worked.h"
 #include "render/script.h"
 #include "render/spreadsheet.h"
 

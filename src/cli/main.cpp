@@ -149,10 +149,10 @@ int main_of(std::vector<std::string> arguments) {
   formatter->label("Positionals", Text{"Arguments", "参数"}.in(language));
   app.formatter(formatter);
   std::vector<Command> commands{
-      setup_trace(app, language),     setup_explain(app, language),  setup_check(app, language),
-      setup_worksheet(app, language), setup_exercise(app, language), setup_diff(app, language),
-      setup_detect(app, language),    setup_export(app, language),   setup_convert(app, language),
-      setup_softmax(app, language),   setup_cache(app, language),    setup_cost(app, language),
+      setup_trace(app, language),     setup_explain(app, language),   setup_check(app, language),
+      setup_worksheet(app, language), setup_exercise(app, language),  setup_diff(app, language),
+      setup_detect(app, language),    setup_export(app, language),    setup_convert(app, language),
+      setup_softmax(app, language),   setup_cache(app, language),     setup_cost(app, language),
       setup_variance(app, language),  setup_completion(app, language)};
   std::vector<std::string> names;
   for (const Command& command : commands) {

@@ -20,8 +20,8 @@ enum class ColorChoice { automatic, always, never };
 // NO_COLOR, CLICOLOR_FORCE / FORCE_COLOR, TERM=dumb, then whether `fd` is a terminal.
 bool wants_color(ColorChoice choice, int fd);
 
-// With how many colours: COLORTERM=truecolor or 24bit, else TERM=*-direct or *-256color.  A terminal that promises neither
-// gets none for heat, a choice by --color always or the environment 256.
+// With how many colours: COLORTERM=truecolor or 24bit, else TERM=*-direct or *-256color.  A terminal that
+// promises neither gets none for heat, a choice by --color always or the environment 256.
 ColorDepth color_depth(ColorChoice choice, int fd);
 
 // Diagnostics go to standard error, each stream coloured by its own rules.

@@ -28,12 +28,20 @@ namespace qkv {
 inline constexpr const char* kWholeNumber = "N";
 
 enum class Format { text, json, md, latex, html, svg, csv, npy };
-// What a command offers that writes a report and its data; and one whose report has no table for a spreadsheet.
-inline constexpr std::array kReportFormats{Format::text, Format::json, Format::md, Format::latex, Format::csv};
+// What a command offers that writes a report and its data; and one whose report has no table for a
+// spreadsheet.
+inline constexpr std::array kReportFormats{Format::text, Format::json, Format::md, Format::latex,
+                                           Format::csv};
 inline constexpr std::array kWordForms{Format::text, Format::md, Format::latex};
 // And a trace, whose tables are matrices.
 inline constexpr std::array kTraceFormats{Format::text, Format::json, Format::md,  Format::latex,
                                           Format::html, Format::svg,  Format::csv, Format::npy};
+
+// How the tensors of --weights are named.
+struct CheckpointName {
+  const char* name;
+};
+inline constexpr std::array<CheckpointName, 3> kCheckpoints{{{"linear"}, {"fused"}, {"mha"}}};
 
 struct SharedOptions {
   std::string file;
@@ -83,17 +91,6 @@ void add_heat_option(CLI::App& app, SharedOptions& options, Language language);
 // --output --color --ascii --lang -q -v.
 void add_output_options(CLI::App& app, SharedOptions& options, Language language);
 
-// A command's view of its problem: read, planned, run and compared with what a text prints.
-struct Worked {
-  Problem problem;
-  Trace trace;
-  std::shared_ptr<const Trace> truth;  // where `trace` itself rounds on the way, else null
-  About about;
-  std::vector<Comparison> comparisons;
-  Telling telling;
-  std::vector<std::string> input_files;
-};
-
 // Checks the options that are not about the problem itself.
 struct Presentation {
   Language language = Language::en;
@@ -105,12 +102,6 @@ struct Presentation {
   const FloatFormat* arithmetic = nullptr;  // null: the true digits
 };
 std::optional<Presentation> presentation_of(const SharedOptions& options, Diagnostics& diagnostics);
-
-// The problem of FILE, the matrix files and the settings; or one that is not in a file of the user's.
-std::optional<Worked> work_out(const SharedOptions& options, const Presentation& presentation,
-                               Diagnostics& diagnostics);
-std::optional<Worked> work_out(const ProblemInput& input, const SharedOptions& options,
-                               const Presentation& presentation, Diagnostics& diagnostics);
 
 // A report in the form asked for; text is in colour where --output and the terminal allow it.
 std::string render(const Report& report, const SharedOptions& options, const Presentation& presentation);

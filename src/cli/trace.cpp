@@ -1,7 +1,7 @@
 // qkv trace FILE: every step, in order.
 
 #include "cli/array.h"
-#include "cli/shared.h"
+#include "cli/worked.h"
 #include "plan/training.h"
 #include "render/html.h"
 #include "render/json.h"
@@ -17,7 +17,8 @@ void tell_what_was_read(const Worked& worked, Diagnostics& diagnostics) {
   }
 }
 
-// What a drawing shows when nothing is asked for: the weights of every head, or the result where there are none.
+// What a drawing shows when nothing is asked for: the weights of every head, or the result where there are
+// none.
 void choose_weights(const Plan& plan, Telling& telling) {
   if (!telling.steps.empty() || telling.only_output) return;
   for (const Node& node : plan.nodes) {

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "cli/shared.h"
+#include "cli/worked.h"
 #include "problem/answers.h"
 
 namespace qkv {

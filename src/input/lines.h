@@ -39,7 +39,8 @@ struct Assignment {
 std::optional<Assignment> assignment_of(std::string_view text, const Line& line);
 
 // Inside a section: does "name = …" begin a pasted matrix, and not a setting?  It does when
-// what follows is a bracket, LaTeX, a call such as np.array(, or nothing; or when it is an argument of a call.
+// what follows is a bracket, LaTeX, a call such as np.array(, or nothing; or when it is an argument of a
+// call.
 bool begins_pasted_matrix(std::string_view text, const Assignment& assignment);
 
 // Could this be the name before "="?  Not if it holds brackets or separators, or begins as a number does.

@@ -28,7 +28,7 @@ enum class Together { one, named, stack };
 struct Pieces {
   Together together = Together::one;
   std::vector<MatrixPiece> list = {};     // empty where the whole text is one matrix
-  bool are_tables = false;  // as qkv itself writes them
+  bool are_tables = false;                // as qkv itself writes them
   std::vector<std::string> scalars = {};  // names whose value is no matrix: "d_k = 2"
 };
 

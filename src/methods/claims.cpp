@@ -114,8 +114,9 @@ Said what_looks_at_places(const Problem& p) {
   add(p.adds_sinusoids || p.has("P"), say({"the positions added to X", "加到 X 上的位置"}));
   add(!p.slopes.empty() || p.has("bias"), say({"the bias", "偏置"}));
   if (reason.empty()) return reason;
-  return say({" (unless something goes by places, as does here: {0})", "（除非有东西看的是位置，如这里的{0}）"},
-             reason);
+  return say(
+      {" (unless something goes by places, as does here: {0})", "（除非有东西看的是位置，如这里的{0}）"},
+      reason);
 }
 
 bool was_shuffled(const Problem& p) {

@@ -281,7 +281,8 @@ class HeadLines {
   // Where the weight of the first tokens would go if the window did not keep them (StreamingLLM).
   void compare_without_sinks(NodeId weights, Params params) {
     if (!problem_.seen_by_sinks || !problem_.seen_by_sinks->any()) return;
-    params.allowed = std::make_shared<const Mask>(params.allowed->array() && !problem_.seen_by_sinks->array());
+    params.allowed =
+        std::make_shared<const Mask>(params.allowed->array() && !problem_.seen_by_sinks->array());
     NodeTraits beside = queries_by_keys();
     beside.role = Role::aside;
     beside.has_row_sums = true;

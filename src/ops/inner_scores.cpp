@@ -1,35 +1,11 @@
 // What happens inside the scores that are small neural networks, and inside the general one: shown beside
 // them, line by line.
 
-#include "ops/row_helpers.h"
+#include "ops/product_rows.h"
 #include "ops/rows.h"
 
 namespace qkv::ops {
 namespace {
-
-constexpr Op projection(Text title, Text why) {
-  return {
-      .name = "project",
-      .title = title,
-      .why = why,
-      .formula = "#1 #2",
-      .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) {
-        return kernels::project<T>(in[0], in[1]);
-      }>(),
-      .shape =
-          [](std::span<const Shape> in, const Params&) {
-            return Shape{in[0].rows, in[1].cols};
-          },
-      .cell =
-          [](const CellQuestion& q) {
-            return sum_of_products(
-                q.inputs[0].cols, [&](Index k) { return Term(0, q.row, k); },
-                [&](Index k) { return Term(1, k, q.col); });
-          },
-      .reads = {Reads::row, Reads::column},
-      .terms = width_of_first,
-  };
-}
 
 // Every query with every key, [n·m, h]: row i·m + j is that of query i and key j.
 Shape pairs_shape(std::span<const Shape> in, Index hidden) { return {in[0].rows * in[1].rows, hidden}; }
@@ -76,11 +52,11 @@ constexpr Op hidden_op(const char* name, std::string_view formula) {
 
 }  // namespace
 
-const Op inner_queries = projection({"Inside the scores: the queries", "打分内部：查询"},
+const Op inner_queries = product_op("project", {"Inside the scores: the queries", "打分内部：查询"},
                                     {"What each query brings to the score: its vector times W_a.",
                                      "每个查询对分数的贡献：它的向量乘以 W_a。"});
-const Op inner_keys = projection(
-    {"Inside the scores: the keys", "打分内部：键"},
+const Op inner_keys = product_op(
+    "project", {"Inside the scores: the keys", "打分内部：键"},
     {"What each key brings to the score: its vector times U_a.", "每个键对分数的贡献：它的向量乘以 U_a。"});
 const Op hidden_layer = hidden_op<false>("hidden_layer", R"(\tanh(#1 + #2))");
 const Op hidden_layer_biased = hidden_op<true>("hidden_layer_biased", R"(\tanh(#1 + #2 + #3))");

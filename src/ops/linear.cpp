@@ -2,7 +2,7 @@
 // keys and values.  With a causal mask the state grows token by token, as in a recurrent network.
 
 #include "ops/linear_kernels.h"
-#include "ops/row_helpers.h"
+#include "ops/product_rows.h"
 #include "ops/rows.h"
 
 namespace qkv::ops {
@@ -174,30 +174,6 @@ constexpr Op kernel_weights_op(Text why) {
   };
 }
 
-constexpr Op weights_by_values_op(Text title, Text why) {
-  return {
-      .name = "other_order",
-      .title = title,
-      .why = why,
-      .formula = "#1 #2",
-      .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params&) {
-        return kernels::project<T>(in[0], in[1]);
-      }>(),
-      .shape =
-          [](std::span<const Shape> in, const Params&) {
-            return Shape{in[0].rows, in[1].cols};
-          },
-      .cell =
-          [](const CellQuestion& q) {
-            return sum_of_products(
-                q.inputs[0].cols, [&](Index j) { return Term(0, q.row, j); },
-                [&](Index j) { return Term(1, j, q.col); });
-          },
-      .reads = {Reads::row, Reads::column},
-      .terms = width_of_first,
-  };
-}
-
 }  // namespace
 
 const Op kernel_weights = kernel_weights_op(
@@ -205,8 +181,8 @@ const Op kernel_weights = kernel_weights_op(
      "by without this table of all queries and keys.",
      "用来与 softmax 对照：输出里每个值各占多少。线性注意力自己用不到这张 查询×键 的大表。"});
 
-const Op other_order = weights_by_values_op(
-    {"For comparison: the other order", "对照：另一种计算顺序"},
+const Op other_order = product_op(
+    "other_order", {"For comparison: the other order", "对照：另一种计算顺序"},
     {"(φ(Q)·φ(K)ᵀ)·V, through the table of weights: the same numbers as φ(Q)·(φ(K)ᵀ·V), but the table "
      "grows with the number of queries times keys.",
      "先算权重表，即 (φ(Q)·φ(K)ᵀ)·V：与 φ(Q)·(φ(K)ᵀ·V) 的结果相同，但这张表的大小是 查询数×键数。"});
@@ -215,8 +191,8 @@ const Op other_order = weights_by_values_op(
 const Op kernel_weights_in_pass = kernel_weights_op(
     {"How much each token of this pass reads of each. This table is as wide as the pass, and is not kept.",
      "这一遍的 token 彼此各读多少。这张表只有这一遍那么宽，用完不保留。"});
-const Op read_in_pass = weights_by_values_op(
-    {"Output", "输出"},
+const Op read_in_pass = product_op(
+    "other_order", {"Output", "输出"},
     {"The tokens of this pass come together, and each may see those up to its own, so they are read through "
      "the table. Updating the state token by token gives the same.",
      "这一遍的 token 一起处理，每个只能看自己及之前的，所以借助权重表来读。逐个更新状态，结果相同。"});

@@ -1,7 +1,7 @@
 // Work in pieces: the rows of one pass or tile, what is kept of a cache, and running sums.
 
 #include "ops/pass_kernels.h"
-#include "ops/row_helpers.h"
+#include "ops/product_rows.h"
 #include "ops/rows.h"
 
 namespace qkv::ops {
@@ -70,17 +70,20 @@ const Op new_q =
             {"Only new tokens ask: earlier queries have had their answer, and nothing later needs "
              "them again. That is why queries are not cached.",
              "只有新 token 发出查询：之前的查询已经得到答案，后面再也用不到，所以不缓存查询。"});
-const Op new_k = rows_of({"Keys of this pass", "这一遍的键"}, {"The new tokens' keys, to be appended to the cache.",
-                                                     "新 token 的键，接下来要放进缓存。"});
-const Op new_v = rows_of({"Values of this pass", "这一遍的值"}, {"The new tokens' values, to be appended to the cache.",
-                                                       "新 token 的值，接下来要放进缓存。"});
+const Op new_k =
+    rows_of({"Keys of this pass", "这一遍的键"},
+            {"The new tokens' keys, to be appended to the cache.", "新 token 的键，接下来要放进缓存。"});
+const Op new_v =
+    rows_of({"Values of this pass", "这一遍的值"},
+            {"The new tokens' values, to be appended to the cache.", "新 token 的值，接下来要放进缓存。"});
 const Op new_k_for_state =
     rows_of({"Keys of this pass", "这一遍的键"},
             {"The new tokens' keys. Once they have been added to the state they are not needed any more.",
              "新 token 的键；加进状态之后就不再需要。"});
-const Op new_v_for_state = rows_of({"Values of this pass", "这一遍的值"},
-                                   {"The new tokens' values, to be added to the state together with their keys.",
-                                    "新 token 的值，与各自的键一起加进状态。"});
+const Op new_v_for_state =
+    rows_of({"Values of this pass", "这一遍的值"},
+            {"The new tokens' values, to be added to the state together with their keys.",
+             "新 token 的值，与各自的键一起加进状态。"});
 const Op kept_keys = rows_of({"Keys that stay in the cache", "留在缓存里的键"},
                              {"No query from here on may look at the others, so they are evicted.",
                               "从这里往后的查询都不能再看其余的键，所以把它们逐出缓存。"});
@@ -187,16 +190,8 @@ const Op tile_read{
     .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
       return kernels::weighted_sum<T>(in[0], in[1], p);
     }>(),
-    .shape =
-        [](std::span<const Shape> in, const Params&) {
-          return Shape{in[0].rows, in[1].cols};
-        },
-    .cell =
-        [](const CellQuestion& q) {
-          return sum_of_products(
-              q.inputs[0].cols, [&](Index j) { return Term(0, q.row, j); },
-              [&](Index j) { return Term(1, j, q.col); });
-        },
+    .shape = product_shape,
+    .cell = product_cell,
     .is_algebraic = false,
     .reads = {Reads::row, Reads::column},
     .terms = width_of_first,

@@ -94,9 +94,9 @@ extern const Op d_queries, d_keys, d_general_queries, d_general_keys, d_general_
 extern const Op d_projected, d_linear, d_parameter, d_bias;
 extern const Op d_fused, d_fused_rows;  // of W_QKV
 extern const Op d_heads, d_dropped;
-extern const Op d_head_part, d_joined_part;  // numbers: first and last column, counted from 1
+extern const Op d_head_part, d_joined_part;           // numbers: first and last column, counted from 1
 extern const Op d_rotate_half, d_rotate_interleaved;  // numbers: the width of one head's part, of MLA
-extern const Op d_new_rows;  // numbers: first and last row, counted from 1
+extern const Op d_new_rows;                           // numbers: first and last row, counted from 1
 extern const Op d_sum_of_uses;
 
 // Through scores that are small networks (ops/gradients_networks.cpp).

@@ -151,7 +151,8 @@ const Op given_bias =
 const Op alibi{
     .name = "alibi",
     .title = {"ALiBi bias", "ALiBi 偏置"},
-    .why = {"The farther a key is from the query, the more is taken off its score; p counts places in the sequence, "
+    .why = {"The farther a key is from the query, the more is taken off its score; p counts places in the "
+            "sequence, "
             "from 0.",
             "键离查询越远，分数扣得越多：偏置与距离成正比；p 是序列中的位次，从 0 数起。"},
     .formula = R"(-@1 \cdot |p_i - p_j|)",

@@ -92,8 +92,9 @@ struct Op {
   const char* name;  // in JSON; never renamed without a new schema number
   Text title;
   Text why;  // one sentence: why this step exists
-  // A small subset of TeX: \frac \sqrt \cdot \circ \max \min \argmax \sum \tanh \ln ^ _ { }.  #1 #2 … stand for
-  // the inputs, #* #; #+ for all of them with a comma, semicolon or plus between, @1 @2 … for params.numbers.
+  // A small subset of TeX: \frac \sqrt \cdot \circ \max \min \argmax \sum \tanh \ln ^ _ { }.  #1 #2 … stand
+  // for the inputs, #* #; #+ for all of them with a comma, semicolon or plus between, @1 @2 … for
+  // params.numbers.
   std::string_view formula;
   Kernel kernel;  // empty for inputs
   Shape (*shape)(std::span<const Shape> inputs, const Params&);

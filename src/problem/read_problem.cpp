@@ -443,8 +443,7 @@ class StackReader {
     if (std::all_of(layers.begin(), layers.end(), means_the_same)) return;
     all.mask_meaning = {};
     for (std::size_t i = 0; i < layers.size(); ++i) {
-      const Said meaning =
-          layers[i].mask_meaning.empty() ? say({"none", "无"}) : layers[i].mask_meaning;
+      const Said meaning = layers[i].mask_meaning.empty() ? say({"none", "无"}) : layers[i].mask_meaning;
       const Said of_layer = say({"layer {0}: {1}", "第 {0} 层：{1}"}, i + 1, meaning);
       all.mask_meaning = i == 0 ? of_layer : say({"{0}; {1}", "{0}；{1}"}, all.mask_meaning, of_layer);
     }

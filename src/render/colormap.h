@@ -16,7 +16,8 @@ struct Rgb {
   bool operator==(const Rgb&) const = default;
 };
 
-// viridis and cividis rise in lightness and survive a loss of colour; cividis looks the same to the colour-blind.
+// viridis and cividis rise in lightness and survive a loss of colour; cividis looks the same to the
+// colour-blind.
 enum class ColorMap { viridis, cividis, gray };
 
 struct ColorMapName {
@@ -29,8 +30,8 @@ inline constexpr std::array<ColorMapName, 3> kColorMaps{
 // The colour at `t` of the way from the smallest to the largest, 0 ≤ t ≤ 1.
 Rgb color_at(ColorMap map, double t);
 
-// The same on a terminal of 256 colours: the number of one that no user redefines (16 to 255), in 11 steps that rise in
-// lightness as the map does; and the colour that such a number stands for.
+// The same on a terminal of 256 colours: the number of one that no user redefines (16 to 255), in 11 steps
+// that rise in lightness as the map does; and the colour that such a number stands for.
 int palette_at(ColorMap map, double t);
 Rgb palette_color(int number);
 

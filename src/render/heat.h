@@ -1,4 +1,5 @@
-// A table as a heat map on a terminal: each number on a colour that says how large it is, or with a shade beside it.
+// A table as a heat map on a terminal: each number on a colour that says how large it is, or with a shade
+// beside it.
 #pragma once
 
 #include <string>

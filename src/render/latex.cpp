@@ -22,17 +22,17 @@ class LatexRenderer {
   std::string document() const {
     const bool is_ascii =
         std::all_of(body_.begin(), body_.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-    const std::string head = is_ascii ? "\\documentclass{article}\n"
-                                      : "% compile with xelatex\n\\documentclass{ctexart}\n";
-    return head + "\\usepackage{amsmath,booktabs}\n\\setlength{\\parindent}{0pt}\n\\begin{document}\n" + body_ +
-           "\\end{document}\n";
+    const std::string head =
+        is_ascii ? "\\documentclass{article}\n" : "% compile with xelatex\n\\documentclass{ctexart}\n";
+    return head + "\\usepackage{amsmath,booktabs}\n\\setlength{\\parindent}{0pt}\n\\begin{document}\n" +
+           body_ + "\\end{document}\n";
   }
 
   void show(const Heading& heading) {
     const bool is_title = body_.empty() && heading.id.empty();
     const std::string number = heading.number > 0 ? std::to_string(heading.number) + ". " : "";
-    body_ += std::string(is_title ? "\\section*{" : "\n\\subsection*{") + number + escape_latex(heading.title) +
-             "}\n";
+    body_ += std::string(is_title ? "\\section*{" : "\n\\subsection*{") + number +
+             escape_latex(heading.title) + "}\n";
   }
 
   void show(const Paragraph& paragraph) {
@@ -80,8 +80,8 @@ class LatexRenderer {
   void booktabs(const Table& table) {
     const std::size_t columns = table.rows.front().size();
     const bool has_labels = !table.row_labels.empty();
-    body_ += "\n\\smallskip\n\\begin{tabular}{" + std::string(has_labels ? "l" : "") + std::string(columns, 'r') +
-             "}\n\\toprule\n";
+    body_ += "\n\\smallskip\n\\begin{tabular}{" + std::string(has_labels ? "l" : "") +
+             std::string(columns, 'r') + "}\n\\toprule\n";
     if (!table.columns.empty()) {
       std::string line = has_labels ? " & " : "";
       for (std::size_t j = 0; j < columns; ++j)

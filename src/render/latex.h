@@ -16,7 +16,8 @@ struct LatexStyle {
   bool is_standalone = false;  // with a preamble; otherwise a comment names the packages it needs
 };
 
-// Needs amsmath, and booktabs for tables.  Standalone, what is not ASCII (labels, Chinese) takes ctex and XeLaTeX.
+// Needs amsmath, and booktabs for tables.  Standalone, what is not ASCII (labels, Chinese) takes ctex and
+// XeLaTeX.
 std::string render_latex(const Report& report, const LatexStyle& style);
 
 }  // namespace qkv

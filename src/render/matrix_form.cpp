@@ -300,8 +300,8 @@ FormFit fit_of(const MatrixForm& form, const NamedMatrix& matrix) {
                       form.name, number.text, shortest_text(number.value));
     }
   }
-  const bool has_labels =
-      std::any_of(matrix.row_labels.begin(), matrix.row_labels.end(), [](const auto& l) { return !l.empty(); });
+  const bool has_labels = std::any_of(matrix.row_labels.begin(), matrix.row_labels.end(),
+                                      [](const auto& l) { return !l.empty(); });
   if (has_labels && !form.has_labels && fit.loses.empty())
     fit.loses = say({"{0} has no place for the names of rows", "{0} 里写不下各行的名字"}, form.name);
   return fit;

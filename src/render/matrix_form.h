@@ -16,16 +16,16 @@ struct NamedMatrix {
   std::string name;  // may be empty
   Index rows = 0;
   Index cols = 0;
-  std::vector<Number> cells;             // row by row
-  std::vector<std::string> row_labels;   // one a row, or empty
+  std::vector<Number> cells;            // row by row
+  std::vector<std::string> row_labels;  // one a row, or empty
 };
 
 struct MatrixForm {
   const char* name;
   const char* extension;
-  bool has_labels;    // writes the rows' labels
-  bool has_symbols;   // can hold v0 and blanks
-  bool has_ratios;    // 1/3 and sqrt(2) stay what they are; elsewhere the nearest double is written
+  bool has_labels;   // writes the rows' labels
+  bool has_symbols;  // can hold v0 and blanks
+  bool has_ratios;   // 1/3 and sqrt(2) stay what they are; elsewhere the nearest double is written
   std::string (*write)(const NamedMatrix& matrix);
 };
 std::span<const MatrixForm> matrix_forms();
@@ -35,8 +35,8 @@ std::string numpy_number(const Number& number);
 std::string torch_number(const Number& number);
 std::string octave_number(const Number& number);
 
-// What this form cannot hold as it is written: empty, or a sentence; then `write` must not be called where it is
-// an error (a symbol, a blank), and rounds where it is only a loss.
+// What this form cannot hold as it is written: empty, or a sentence; then `write` must not be called where it
+// is an error (a symbol, a blank), and rounds where it is only a loss.
 struct FormFit {
   Said refused;
   Said loses;

@@ -7,8 +7,8 @@
 
 namespace qkv {
 
-// Format version 1.0, '<f8', rows first, two axes, as NumPy's documentation of numpy.lib.format describes it.  The same
-// bytes on every machine.
+// Format version 1.0, '<f8', rows first, two axes, as NumPy's documentation of numpy.lib.format describes it.
+// The same bytes on every machine.
 std::string render_npy(const Matrix& matrix);
 
 }  // namespace qkv

@@ -264,7 +264,8 @@ class SvgRenderer {
 
   void add(const Table& table, const std::string& heading) {
     const std::string name = without_head(table.id);
-    auto figure = std::find_if(figures_.begin(), figures_.end(), [&](const Figure& f) { return f.name == name; });
+    auto figure =
+        std::find_if(figures_.begin(), figures_.end(), [&](const Figure& f) { return f.name == name; });
     if (figure == figures_.end()) figure = figures_.insert(figures_.end(), Figure{name, {}, std::nullopt});
     figure->panels.emplace_back(table, heading);
     const auto own = heat_scale(table);

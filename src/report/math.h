@@ -1,4 +1,5 @@
-// The formula of a step as a tree: read once from the op's TeX subset, written by each renderer in its own way.
+// The formula of a step as a tree: read once from the op's TeX subset, written by each renderer in its own
+// way.
 #pragma once
 
 #include <functional>

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <cstdlib>
 #include <set>
 
@@ -11,30 +10,11 @@
 #include "report/against.h"
 #include "report/checks.h"
 #include "report/formula.h"
-#include "report/hull_remark.h"
 #include "report/proofs.h"
+#include "report/remarks.h"
 
 namespace qkv {
 namespace {
-
-// More columns than this, and the hull is told in one sentence instead of one bound a column.
-constexpr Index kMostHullColumns = 4;
-
-// Far below any digit of a weight that somebody writes down, far above rounding.
-constexpr double kSumTolerance = 1e-9;
-
-// "X" or "X_kv" where these values are its rows, through heads and caches; else nothing.  In a later layer
-// V = X is what the layer before has made.
-std::string_view tokens_read_as(const Plan& plan, NodeId values) {
-  const Node& node = plan[values];
-  if (node.name().starts_with('X')) return node.name().substr(0, node.name().find('.'));
-  if (!node.name().starts_with('V') || node.inputs.empty()) return {};
-  const std::string_view tokens = tokens_read_as(plan, node.inputs[0]);
-  // The first is not asked again: in a cache each token would double the work.
-  const bool are_all = std::all_of(node.inputs.begin() + 1, node.inputs.end(),
-                                   [&](NodeId input) { return tokens_read_as(plan, input) == tokens; });
-  return are_all ? tokens : std::string_view();
-}
 
 class Narrator {
  public:
@@ -315,22 +295,12 @@ class Narrator {
   // What is worth saying about this step's numbers in particular.
   void remarks(NodeId id) {
     const Node& node = plan_[id];
-    if (node.name() == "scores") symmetry(id);
     if (node.name() == "scaled" && std::string_view(node.op->name) == "scale") {
       explain_once(in(say({"d_k = {0}, √d_k = {1}", "d_k = {0}，√d_k = {1}"}, node.params.numbers[0].text,
                           root_text(node.params.numbers[0], telling_.decimals))),
                    Tone::faint);
     }
-    if (node.name() == "weights") row_sum_remark(id);
-    if (std::string_view(node.op->name) == "hard_read") keys_read(id);
-    if (std::string_view(node.op->name) == "widths") bytes_of_token(id);
-    // Rounded weights of a small format do not sum to 1 exactly, and the hull would be claimed wrongly.
-    const bool has_hull = node.name() == "output" && std::string_view(node.op->name) == "weighted_sum";
-    if (has_hull && !node.is_symbolic() && trace_.arithmetic() != Arithmetic::format) {
-      hull(id);
-      if (trace_.arithmetic() != Arithmetic::plain)
-        add_all(hull_remark(trace_, id, shown_rows(node), telling_));
-    }
+    add_all(qkv::remarks(trace_, id, shown_rows(node), telling_));
   }
 
   // Of all steps, shown or not; the number of nodes when there is none.
@@ -376,101 +346,6 @@ class Narrator {
                                "若不舍入地往下算，{1} 个数中有 {0} 个不同；相差最多的是 {2}{3}。"},
                               found.differing, counted(found.compared, "number"), where, by),
               Tone::note);
-  }
-
-  bool is_one_matrix(NodeId a, NodeId b) const { return origin(plan_, a) == origin(plan_, b); }
-
-  void symmetry(NodeId id) {
-    const Node& node = plan_[id];
-    if (std::string_view(node.op->name) != "dot_rows" || !is_one_matrix(node.inputs[0], node.inputs[1]))
-      return;
-    if (node.shape.rows < 2) return;
-    const auto cell = [&](std::size_t a, std::size_t b) {
-      return node.vectors->first + node.rows[a] + "·" + node.vectors->second + node.cols[b];
-    };
-    paragraph(say({"Q and K are the same matrix, so the table is symmetric: {0} = {1}.",
-                   "Q 和 K 是同一个矩阵，所以分数表是对称的：{0} = {1}。"},
-                  cell(0, 1), cell(1, 0)));
-  }
-
-  void row_sum_remark(NodeId id) {
-    const Node& node = plan_[id];
-    if (std::string_view(node.op->name) != "divide") return;
-    const bool has_sink =
-        plan_[node.inputs[1]].op->terms == nullptr && !plan_[node.inputs[1]].params.numbers.empty();
-    const bool gave_some = has_sink && trace_.values(id).rowwise().sum().minCoeff() < 1 - kSumTolerance;
-    if (gave_some) {
-      paragraph(say({"The rows sum to less than 1: the rest went to the sink.",
-                     "每行的和小于 1：剩下的权重给了汇聚（sink）。"}));
-    }
-  }
-
-  // "t1 reads t3; t2 reads t1"
-  void keys_read(NodeId id) {
-    const NodeId weights = plan_[id].inputs[0];
-    const Node& table = plan_[weights];
-    Said reads;
-    for (const Index i : shown_rows(plan_[id])) {
-      if (row_is_empty(table.params, i)) continue;
-      Index best = 0;  // the first of equals, as the kernel takes it
-      trace_.values(weights).row(i).maxCoeff(&best);
-      const Said next = say({"{0} reads {1}", "{0} 读 {1}"}, table.rows[static_cast<std::size_t>(i)],
-                            table.cols[static_cast<std::size_t>(best)]);
-      reads = reads.empty() ? next : say({"{0}; {1}", "{0}；{1}"}, reads, next);
-    }
-    if (!reads.empty()) paragraph(say({"{0}.", "{0}。"}, reads));
-  }
-
-  // Every row costs the same.
-  void bytes_of_token(NodeId id) {
-    const auto numbers = static_cast<long>(trace_.row_sum(id, 0));
-    paragraph(say({"Bytes of a token: {0} in fp16 or bf16, {1} in fp32.",
-                   "每个 token 的字节数：fp16、bf16 下是 {0}，fp32 下是 {1}。"},
-                  2 * numbers, 4 * numbers));
-  }
-
-  // Weights that are not negative and sum to 1 can only mix: every output lies between the
-  // smallest and the largest value of its column.
-  void hull(NodeId id) {
-    const Node& node = plan_[id];
-    const NodeId weights = node.inputs[0];
-    const NodeId v = node.inputs[1];
-    for (Index i = 0; i < node.shape.rows; ++i) {
-      if (!shows_row(node, i)) continue;
-      const std::string row = plan_[weights].rows[static_cast<std::size_t>(i)];
-      if (!(std::abs(trace_.row_sum(weights, i) - 1) < kSumTolerance)) {
-        paragraph(say({"Hull: not stated, because the weights of row {0} sum to {1}, not to 1.",
-                       "凸包：不作断言，因为 {0} 那一行的权重之和是 {1}，不是 1。"},
-                      row, trace_.row_sum_text(weights, i, telling_.decimals)),
-                  Tone::faint);
-        return;
-      }
-      if (trace_.values(weights).row(i).minCoeff() < 0) {
-        paragraph(say({"Hull: not stated, because row {0} has a negative weight.",
-                       "凸包：不作断言，因为 {0} 那一行有负的权重。"},
-                      row),
-                  Tone::faint);
-        return;
-      }
-    }
-    const std::string_view tokens = tokens_read_as(plan_, v);
-    const std::string rows_of = tokens.empty() ? plan_[v].id : std::string(tokens);
-    Said bounds;
-    for (Index c = 0; c < node.shape.cols && node.shape.cols <= kMostHullColumns; ++c) {
-      Index least = 0;
-      Index most = 0;
-      trace_.values(v).col(c).minCoeff(&least);
-      trace_.values(v).col(c).maxCoeff(&most);
-      const std::string low = trace_.text(v, least, c, telling_.decimals);
-      const std::string high = trace_.text(v, most, c, telling_.decimals);
-      const Said next = say({"{0} ≤ column {2} ≤ {1}", "{0} ≤ 第 {2} 列 ≤ {1}"}, low, high, c + 1);
-      bounds = bounds.empty() ? next : say({"{0}, {1}", "{0}，{1}"}, bounds, next);
-    }
-    const Said line = say({"Hull: weights ≥ 0 and sum to 1, so the output lies in the hull of the {0} rows",
-                           "凸包：权重 ≥ 0 且每行之和为 1，所以输出落在 {0} 各行的凸包之内"},
-                          rows_of);
-    paragraph(bounds.empty() ? say({"{0}.", "{0}。"}, line) : say({"{0}: {1}.", "{0}：{1}。"}, line, bounds),
-              Tone::faint);
   }
 
   // ---- every cell written out ----

@@ -57,7 +57,8 @@ void compare_with_zero(const Trace& trace, const CellPlace& at, Equality& result
     return;
   }
   const double value = std::abs(trace.values(at.node)(at.row, at.col));
-  result.largest = std::max(result.largest, std::isnan(value) ? std::numeric_limits<double>::infinity() : value);
+  result.largest =
+      std::max(result.largest, std::isnan(value) ? std::numeric_limits<double>::infinity() : value);
   result.differs = true;
 }
 

@@ -6,8 +6,8 @@
 #pragma once
 
 #include <array>
-#include <memory>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
