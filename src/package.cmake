@@ -13,7 +13,7 @@ single numbers, sets and marks homework, compares traces and recognises the
 conventions behind somebody's output.
 
 qkv 从文本文件读入小矩阵，计算注意力，并打印每一个中间步骤：投影、打分、
-缩放、遮罩、softmax、加权求和，每一位数字都经过证明。它还能说明一个数从
+缩放、掩码、softmax、加权求和，每一位数字都经过证明。它还能说明一个数从
 哪里来，出题、批改作业，比较两份结果，并认出一份输出用的是哪种约定。")
 set(CPACK_DEBIAN_PACKAGE_SECTION math)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)

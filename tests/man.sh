@@ -25,8 +25,8 @@ for command in $commands; do
   qkv "$command" --help >"help.$command"
 done
 # An option and what it takes: -o,--output FILE, then the meaning after two spaces or on the next line.
-# A flag that may take a value stands with what it means without one: --heat{viridis}.
-sed -n 's/^  \(-.,\)\{0,1\}\(--[a-z-]*\)/\2/p' help.* | sed -e 's/   *.*//' -e 's/{[^}]*}//' | sort -u >options
+# A flag that may take a value stands with what it means without one: --heat[=viridis].
+sed -n 's/^  \(-.,\)\{0,1\}\(--[a-z-]*\)/\2/p' help.* | sed -e 's/   *.*//' -e 's/\[=[^]]*\]//' | sort -u >options
 while read -r option values; do
   grep -q -e "$option\([^a-z-]\|\$\)" plain || fail "the page has no option $option"
   case $option in

@@ -263,7 +263,7 @@ TEST_CASE("faults inside a row are told once") {
         "m.txt:1:6: error: ':' stands only after the label of a row\n"
         "   1 | a: 1 : 2\n"
         "     |      ^\n"
-        "     = hint: a label that holds ':' is written in quotes\n");
+        "     = hint: a label that holds ':' or a space is written in quotes\n");
 }
 
 TEST_CASE("a stack of matrices is not taken for one") {

@@ -208,7 +208,7 @@ TEST_CASE("Q and K of different width are named with their lines") {
         "     = hint: Q comes from [Q], line 6; K from [K], line 11\n");
   CHECK(told("[X]\n1\n[W_Q]\n1\n[W_K]\n1 2\n", Language::zh) ==
         "t.qkv: error: Q 是 1×1，而 K 是 1×2：点积要求两者宽度相同（d_k）\n"
-        "     = hint: Q 来自第 1 行的 [X]和第 3 行的 [W_Q]；K 来自第 1 行的 [X]和第 5 行的 [W_K]\n");
+        "     = hint: Q 来自第 1 行的 [X] 和第 3 行的 [W_Q]；K 来自第 1 行的 [X] 和第 5 行的 [W_K]\n");
 }
 
 TEST_CASE("every pair of shapes that does not fit has its own sentence") {

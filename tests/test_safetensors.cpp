@@ -120,7 +120,7 @@ TEST_CASE("a fused matrix is shared out by the heads of queries and of keys") {
         "W_Q 1 2\nW_K 3\nW_V 4\n");
   CHECK(
       told_of({.file = kept.name(), .form = "", .layer = ""}) ==
-      "'qkv_proj.weight' has 4 outputs, which 1 heads and twice 1 of keys and values do not share evenly\n");
+      "'qkv_proj.weight' has 4 outputs, which 1 query heads and 2×1 key and value heads cannot share evenly\n");
 }
 
 TEST_CASE("a header that lies is refused before anything is read") {

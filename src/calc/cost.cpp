@@ -112,7 +112,7 @@ class Teller {
   }
 
   void growth() {
-    const bool is_linear = cost_.window.has_value();
+    const bool is_linear = has_narrow_window();
     add(Paragraph{
         is_linear
             ? in({"Twice as many tokens cost twice as much when hidden pairs are skipped: a query sees one "
@@ -122,6 +122,11 @@ class Teller {
                   "twice (n·d²).",
                   "token 翻倍：scores 和 output 的计算量变为 4 倍（各 n²·d），投影变为 2 倍（n·d²）。"}),
         Tone::faint});
+  }
+
+  // A window that is as wide as the text hides nothing.
+  bool has_narrow_window() const {
+    return cost_.window && !cost_.scores.empty() && *cost_.window < cost_.scores.front().cols;
   }
 
   void open_pairs() {
@@ -136,7 +141,7 @@ class Teller {
                       grouped(first.open), grouped(first.rows * first.cols))
                       .in(language_),
                   Tone::faint});
-    if (!cost_.window) return;
+    if (!has_narrow_window()) return;
     add(Paragraph{
         say({"A window of w keys leaves n·w = {0}, less the keys that the first queries do not have.",
              "宽 w 的窗口留下 n·w = {0} 个，再减去开头几个查询前面没有的键。"},

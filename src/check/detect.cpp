@@ -350,8 +350,8 @@ Report told(const std::vector<Explanation>& found, Language language) {
     report.blocks.emplace_back(Paragraph{said.in(language), tone});
   };
   if (found.empty()) {
-    paragraph(say({"none: no combination of the known conventions reproduces these numbers",
-                   "none：已知的各种约定怎么组合都得不到这些数"}),
+    paragraph(say({"No combination of the known conventions reproduces these numbers.",
+                   "已知的约定无论怎样组合，都得不到这些数。"}),
               Tone::note);
   }
   for (const Explanation& e : found) {

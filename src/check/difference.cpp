@@ -411,7 +411,7 @@ std::optional<std::vector<ShownStep>> read_steps(const SourcePtr& source, Diagno
     // 1/√2 ≈ 0.7071: two numbers a cell.
     if (text.find(" ≈ ") != std::string::npos) {
       diagnostics.error(source->name,
-                        say({"a trace with --exact cannot be compared", "带 --exact 的轨迹不能比较"}),
+                        say({"a trace with --exact cannot be read back", "带 --exact 的轨迹不能读回"}),
                         say({"write it without --exact, or as JSON", "请去掉 --exact，或写成 JSON"}));
       return std::nullopt;
     }

@@ -428,6 +428,25 @@ class ForgottenEviction {
   bool is_told_ = false;
 };
 
+// How often each key stands in a table of queries and keys that is too wide (M57): shared keys were repeated
+// along the tokens instead of the heads, neighbour by neighbour or as a whole.  1 for any other shape.
+Index times_each_key_stands(const Given& written, const Node& node) {
+  const Index keys = node.shape.cols;
+  if (node.cols.empty() || written.rows != node.shape.rows || keys < 1 || written.cols % keys != 0) return 1;
+  const Index times = written.cols / keys;
+  const auto is_repeated = [&](auto original) {
+    for (Index i = 0; i < written.rows; ++i) {
+      for (Index j = 0; j < written.cols; ++j) {
+        if (written.at(i, j).value != written.at(i, original(j)).value) return false;
+      }
+    }
+    return true;
+  };
+  const bool is_told = times > 1 && (is_repeated([&](Index j) { return j / times * times; }) ||
+                                     is_repeated([&](Index j) { return j % keys; }));
+  return is_told ? times : 1;
+}
+
 }  // namespace
 
 std::map<NodeId, Given> fit_answers(const Plan& plan, const AnswerFile& file, Diagnostics& diagnostics) {
@@ -469,7 +488,12 @@ std::map<NodeId, Given> fit_answers(const Plan& plan, const AnswerFile& file, Di
       diagnostics.error(
           file.source, header,
           say({"[{0}] is {1}×{2}, but {0} is {3}×{4}", "[{0}] 是 {1}×{2}，而 {0} 是 {3}×{4}"}, answer.step,
-              answer.written.rows, answer.written.cols, node.shape.rows, node.shape.cols));
+              answer.written.rows, answer.written.cols, node.shape.rows, node.shape.cols),
+          times_each_key_stands(answer.written, node) > 1
+              ? say({"every key occurs {0} times: the repeat ran along the tokens, not the heads",
+                     "每个键出现了 {0} 次：重复的是 token，不是头"},
+                    times_each_key_stands(answer.written, node))
+              : Said());
       continue;
     }
     const Given written = is_in_columns

@@ -181,7 +181,7 @@ const std::array kMistakes = std::to_array<Mistake>({
      .sentence =
          {"Two finite masks were added: where all keys are hidden, those hidden once beat those hidden "
           "twice.",
-          "两个有限的掩码加在了一起：全被遮住的行里，被遮一次的键胜过了被遮两次的。"},
+          "两个有限的掩码加在了一起：全被屏蔽的行里，被屏蔽一次的键胜过了被遮两次的。"},
      .remedy = {"a key is seen only where every mask allows it; a row without one reads nothing",
                 "每个掩码都允许才看得见；一个键也看不到的行什么也不读"},
      .results = spoil::masks_added},
@@ -196,7 +196,7 @@ const std::array kMistakes = std::to_array<Mistake>({
      .name = "polarity",
      .nodes = {"masked", "weights"},
      .sentence = {"The mask is the wrong way round: what should be hidden is seen, and the reverse.",
-                  "掩码弄反了：该遮住的看得见，该看见的被遮住。"},
+                  "掩码弄反了：该屏蔽的看得见，该看见的被屏蔽。"},
      .remedy = {"hide the other cells", "把遮与不遮对调"},
      .results = spoil::polarity},
     {.id = "M19",
@@ -211,7 +211,7 @@ const std::array kMistakes = std::to_array<Mistake>({
      .nodes = {"masked", "weights"},
      .sentence =
          {"The scores were capped after the mask: tanh turns −∞ into −1, and the hidden keys are back.",
-          "先加了掩码再做 softcap：tanh 把 −∞ 变成 −1，被遮住的键又回来了。"},
+          "先加了掩码再做 softcap：tanh 把 −∞ 变成 −1，被屏蔽的键又回来了。"},
      .remedy = {"cap the scores first, then mask", "先做 softcap，再加掩码"},
      .results = spoil::capped_after_mask},
     {.id = "M20",
@@ -237,7 +237,7 @@ const std::array kMistakes = std::to_array<Mistake>({
     {.id = "M22",
      .name = "diagonal-hidden",
      .nodes = {"masked", "weights"},
-     .sentence = {"The mask also hides each token from itself.", "掩码把每个 token 自己也遮住了。"},
+     .sentence = {"The mask also hides each token from itself.", "掩码把每个 token 自己也屏蔽了。"},
      .remedy = {"a query sees the keys up to its own position, itself included",
                 "每个查询看得到自己及之前的键，包含自己"},
      .results = spoil::diagonal_hidden},
@@ -272,7 +272,7 @@ const std::array kMistakes = std::to_array<Mistake>({
      .sentence = {"A finite number stands where −∞ belongs.", "该用 −∞ 的地方用了一个有限的数。"},
      .remedy = {"hide a key with −∞: beside large scores, or in a row without any key, a finite number "
                 "lets it back in",
-                "用 −∞ 遮住键：分数很大，或一行里没有别的键时，有限的数会让它重新得到权重"},
+                "用 −∞ 屏蔽键：分数很大，或一行里没有别的键时，有限的数会让它重新得到权重"},
      .results = spoil::finite_fill},
     {.id = "M54",
      .name = "mean-of-heads",
@@ -386,7 +386,7 @@ const std::array kMistakes = std::to_array<Mistake>({
      .name = "empty-tile",
      .nodes = {"exp", "sum", "acc", "output"},
      .sentence = {"A tile that is all hidden gave nan: −∞ − (−∞) has no value.",
-                  "全被遮住的一块算出了 nan：−∞ − (−∞) 没有意义。"},
+                  "全被屏蔽的一块算出了 nan：−∞ − (−∞) 没有意义。"},
      .remedy = {"where nothing has been seen yet, rescale by 0", "还没有看到任何键时，缩放系数取 0"},
      .results = spoil::empty_tile},
     {.id = "M64",

@@ -138,11 +138,11 @@ void check_fit(const Content& content, const MatrixForm& form, const std::string
                         say({"plain, json, latex, md, csv and tsv can hold it",
                              "plain、json、latex、md、csv 和 tsv 写得下"}));
     }
-    if (!fit.loses.empty()) {
-      const auto same = std::find_if(losses.begin(), losses.end(),
-                                     [&](const auto& loss) { return loss.first == fit.loses; });
+    for (const Said& lost : fit.loses) {
+      const auto same =
+          std::find_if(losses.begin(), losses.end(), [&](const auto& loss) { return loss.first == lost; });
       if (same == losses.end()) {
-        losses.emplace_back(fit.loses, matrix.name);
+        losses.emplace_back(lost, matrix.name);
       } else {
         same->second += ", " + matrix.name;
       }

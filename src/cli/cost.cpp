@@ -47,6 +47,13 @@ void read_mask(const CostOptions& options, CostQuestion& q, Diagnostics& diagnos
   } else if (!mask.empty() && mask != "none") {
     bad_value("--mask", mask, {"none", "causal", "window:w"}, diagnostics);
   }
+  const bool is_other_window =
+      mask.starts_with(kWindow) && !options.window.empty() && window != options.window;
+  if (!options.window.empty() && (mask == "none" || is_other_window)) {
+    diagnostics.error(
+        "", say({"--window {0} and --mask {1} exclude each other", "--window {0} 与 --mask {1} 不能同时使用"},
+                options.window, mask));
+  }
   if (!window.empty()) q.window = count_of("--window", window, diagnostics);
 }
 
@@ -152,8 +159,8 @@ Command setup_cost(CLI::App& app, Language language) {
     command->add_option(name, value, meaning.in(language))->type_name("N");
   };
   add("--n", options->n,
-      {"without a file: how many tokens; with --d --heads --kv-heads --layers --mask --tile",
-       "不用文件：token 数；可配合 --d --heads --kv-heads --layers --mask --tile"});
+      {"without a file: how many tokens; with --d --heads --kv-heads --layers --window --mask --tile",
+       "不用文件：token 数；可配合 --d --heads --kv-heads --layers --window --mask --tile"});
   add("--d", options->d,
       {"with --n: the width of the model, all heads together", "配合 --n：模型的宽度（所有头合计）"});
   add("--window", options->window,

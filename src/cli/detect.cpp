@@ -2,9 +2,12 @@
 
 #include "check/detect.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "base/display_width.h"
+#include "base/suggest.h"
 #include "cli/worked.h"
 #include "input/sections.h"
 #include "input/source.h"
@@ -56,6 +59,43 @@ bool refuses(const Problem& problem, const DetectOptions& options, Diagnostics& 
   return !reasons.empty();
 }
 
+// Something of what somebody's output holds must be a step of the problem, with a row for each query.
+bool has_a_step_of(const Plan& plan, const std::vector<ShownStep>& output, const std::string& file,
+                   Diagnostics& diagnostics) {
+  std::vector<std::string> ids;
+  for (const Node& node : plan.nodes) {
+    if (node.role == Role::step) ids.push_back(node.id);
+  }
+  std::optional<Diagnostic> first;
+  for (const ShownStep& step : output) {
+    const Shape shape{static_cast<Index>(step.cells.size()),
+                      step.cells.empty() ? 0 : static_cast<Index>(step.cells.front().size())};
+    // A convention may change how wide the output is, or which way it lies, but not how many queries there
+    // are. "weights" and "output" mean those of any head, or the last step.
+    const auto fits = [&](const Node& node) {
+      return (node.shape.rows == shape.rows || node.shape.rows == shape.cols) &&
+             (step.id.empty() || node.id == step.id || node.name() == step.id) &&
+             (node.role == Role::step || !step.id.empty());
+    };
+    if (std::any_of(plan.nodes.begin(), plan.nodes.end(), fits)) return true;
+    if (first) continue;
+    const auto node = step.id.empty() ? std::optional(plan.last_step()) : plan.find(step.id);
+    first.emplace();
+    first->file = file;
+    if (!node) {
+      first->message =
+          say({"this problem has no step '{0}'", "这道题没有名为“{0}”的步骤"}, quotable(step.id));
+      first->hint = did_you_mean_or_one_of(step.id, ids);
+    } else {
+      first->message = say(
+          {"the output is {0}, but {1} of this problem is {2}", "这份输出是 {0}，而本题的 {1} 是 {2}"},
+          size_text(shape), plan[*node].id, size_text({plan[*node].shape.rows, plan[*node].shown_cols()}));
+    }
+  }
+  if (first) diagnostics.add(std::move(*first));
+  return false;
+}
+
 int run_detect(DetectOptions options) {
   Diagnostics diagnostics;
   // Where all inputs come from --q and the like, the only word is OUTPUT.
@@ -71,6 +111,8 @@ int run_detect(DetectOptions options) {
   const auto output = source ? read_steps(source, diagnostics) : std::nullopt;
   if (!worked || !output) return finish(options, diagnostics);
   if (refuses(worked->problem, options, diagnostics)) return finish(options, diagnostics);
+  if (!has_a_step_of(worked->trace.plan(), *output, options.answers, diagnostics))
+    return finish(options, diagnostics);
   const std::vector<Explanation> found = detect(worked->problem, *output);
   std::vector<std::string> inputs = worked->input_files;
   inputs.push_back(options.answers);

@@ -62,8 +62,9 @@ Command setup_diff(CLI::App& app, Language language) {
                                      .in(language));
   const auto options = std::make_shared<DiffOptions>();
   const Text kind{
-      "a trace (text or JSON), a sheet of answers or a matrix (text, .npy, JSON lists); - is standard input",
-      "轨迹（文本或 JSON）、答卷或矩阵（文本、.npy、JSON 列表）；- 表示标准输入"};
+      "a trace (text, JSON, CSV or Markdown), a sheet of answers or a matrix (text, .npy, JSON lists); - is "
+      "standard input",
+      "轨迹（文本、JSON、CSV 或 Markdown）、答卷或矩阵（文本、.npy、JSON 列表）；- 表示标准输入"};
   command->add_option("A", options->a, kind.in(language))->type_name("")->required();
   command->add_option("B", options->b, kind.in(language))->type_name("")->required();
   command

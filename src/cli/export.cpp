@@ -69,7 +69,7 @@ int run_export(const ExportOptions& options) {
   const Trace& trace = worked->truth ? *worked->truth : worked->trace;
   if (worked->truth)
     diagnostics.warning("", say({"round = paper rounds every step; the export computes on without rounding",
-                                 "round = paper 每一步都取整；导出的计算不取整"}));
+                                 "round = paper 每一步都舍入；导出的计算不舍入"}));
   Index numbers = 0;
   for (const Node& node : trace.plan().nodes) numbers += node.shape.rows * node.shape.cols;
   if (numbers > kMostNumbers) {

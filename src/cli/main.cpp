@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/display_width.h"
 #include "base/suggest.h"
 #include "cli/language.h"
 #include "cli/progress.h"
@@ -130,6 +131,26 @@ void protect_negative_numbers(std::vector<std::string>& arguments) {
   }
 }
 
+// CLI11 counts bytes, three for a Chinese character, which takes two columns; and writes the value that a
+// flag may take in its own way, --heat{viridis}.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    std::string name = "  " + make_option_name(option, is_positional) + make_option_opts(option);
+    if (const std::size_t brace = name.find('{'); brace != std::string::npos) {
+      const std::size_t end = name.find('}', brace);
+      name.replace(brace, end + 1 - brace, "[=" + name.substr(brace + 1, end - brace - 1) + "]");
+    }
+    const std::string meaning = make_option_desc(option);
+    if (meaning.empty()) return name + "\n";
+    const int width = static_cast<int>(get_column_width());
+    if (qkv::column_width(name) >= width)
+      return name + "\n" + std::string(get_column_width(), ' ') + meaning + "\n";
+    return name + std::string(static_cast<std::size_t>(width - qkv::column_width(name)), ' ') + meaning +
+           "\n";
+  }
+};
+
 int main_of(std::vector<std::string> arguments) {
   const Language language = language_of_arguments(arguments);
   CLI::App app{
@@ -140,7 +161,7 @@ int main_of(std::vector<std::string> arguments) {
                        Text{"version, and those of the libraries", "版本，以及所用各库的版本"}.in(language));
   app.set_help_flag("-h,--help", Text{"this help", "显示帮助"}.in(language));
   app.require_subcommand(0, 1);
-  const auto formatter = std::make_shared<CLI::Formatter>();
+  const auto formatter = std::make_shared<HelpFormatter>();
   formatter->label("Usage", Text{"Usage", "用法"}.in(language));
   formatter->label("OPTIONS", Text{"OPTIONS", "选项"}.in(language));
   formatter->label("SUBCOMMAND", Text{"COMMAND", "命令"}.in(language));

@@ -14,6 +14,7 @@
 #include "input/fold.h"
 #include "input/forms.h"
 #include "input/heading.h"
+#include "input/lines.h"
 #include "input/spelling.h"
 
 namespace qkv {
@@ -56,6 +57,7 @@ class MatrixReader {
     turn();
     result_.has_faults = faults_.count() > 0;
     suspect_labels();
+    if (faults_.count() == 0) watch_brackets();
     return std::move(result_);
   }
 
@@ -66,6 +68,28 @@ class MatrixReader {
     faults_.error(span, std::move(message), std::move(hint));
   }
   bool is_hopeless() const { return faults_.is_hopeless(); }
+
+  // A paste whose end, or beginning, was not copied.
+  void watch_brackets() {
+    long open = 0;
+    Span odd{};  // the last that opens, or the first that closes too much
+    for (std::size_t begin = place_.body.begin; begin < place_.body.end && open >= 0;) {
+      const Line line = line_at(text_, begin, place_.body.end);  // without its comment
+      begin = line.next;
+      bool is_quoted = false;
+      for (std::size_t at = line.content.begin; at < line.content.end && open >= 0;) {
+        const Folded c = fold_at(text_, at);
+        if (c.value == '"') is_quoted = !is_quoted;
+        const int step = is_quoted ? 0 : is_open_bracket(c.value) - is_close_bracket(c.value);
+        open += step;
+        if (step > 0 || open < 0) odd = {at, at + c.length};
+        at += c.length;
+      }
+    }
+    if (open == 0) return;
+    faults_.warning(
+        odd, say({"the brackets do not match; was all of it copied?", "括号没有配对；粘贴的内容完整吗？"}));
+  }
 
   // ---- what the words are, before they are read ----
 

@@ -372,7 +372,8 @@ class PlainReader {
     row_.is_broken = true;
     error(here,
           say({"'{0}' stands only after the label of a row", "“{0}”只能写在一行的标签后面"}, written(here)),
-          say({"a label that holds '{0}' is written in quotes", "含有“{0}”的标签要加引号"}, written(here)));
+          say({"a label that holds '{0}' or a space is written in quotes", "含有“{0}”或空格的标签要加引号"},
+              written(here)));
   }
 
   std::size_t quoted_word(std::size_t begin, std::size_t end) {

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cerrno>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "base/display_width.h"
 #include "input/float_bytes.h"
+#include "input/source.h"
 #include "input/words.h"
 
 namespace qkv {
@@ -87,7 +89,12 @@ std::optional<TensorFile> read_tensor_file(const std::string& name, Diagnostics&
     diagnostics.error(name, std::move(message), std::move(hint));
     return std::nullopt;
   };
+  errno = 0;
   std::ifstream stream(name, std::ios::binary | std::ios::ate);
+  if (!stream) {
+    cannot_open(name, errno, diagnostics);
+    return std::nullopt;
+  }
   const std::streamoff end = stream ? static_cast<std::streamoff>(stream.tellg()) : -1;
   if (end < 0 || end == std::numeric_limits<std::streamoff>::max())
     return refuse(say({"cannot be read", "无法读取"}), say({"is the name right?", "文件名对吗？"}));

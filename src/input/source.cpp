@@ -98,6 +98,10 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
 
 }  // namespace
 
+void cannot_open(const std::string& name, int error, Diagnostics& diagnostics) {
+  diagnostics.error(name, reason(error), error == ENOENT ? near_file(name) : Said());
+}
+
 SourcePtr source_from_text(std::string name, std::string text, Diagnostics& diagnostics) {
   const auto refuse = [&](Said message, Said hint = {}) {
     diagnostics.error(name, std::move(message), std::move(hint));
@@ -139,8 +143,7 @@ SourcePtr read_source(const std::string& name, Diagnostics& diagnostics) {
   };
   const File file(name == "-" ? stdin : std::fopen(name.c_str(), "rb"));
   if (!file) {
-    const int error = errno;
-    diagnostics.error(name, reason(error), error == ENOENT ? near_file(name) : Said());
+    cannot_open(name, errno, diagnostics);
     return nullptr;
   }
   struct stat status {};

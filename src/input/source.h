@@ -17,6 +17,9 @@ inline constexpr std::size_t kLargestFile = std::size_t{64} << 20U;  // bytes
 // A file that only claims to be large costs no memory.
 SourcePtr read_source(const std::string& name, Diagnostics& diagnostics);
 
+// Adds the error that a file of this name cannot be opened, errno being `error`; with the near name of another.
+void cannot_open(const std::string& name, int error, Diagnostics& diagnostics);
+
 // The same checks on what is already in memory.
 SourcePtr source_from_text(std::string name, std::string text, Diagnostics& diagnostics);
 

@@ -238,9 +238,10 @@ class Checkpoint {
     const Index parts = heads + 2 * kv_heads;
     if (heads > 0 && kv_heads > 0 && all % parts == 0)
       return std::array{all / parts * heads, all / parts * kv_heads, all / parts * kv_heads};
-    error(say({"'{0}' has {1} outputs, which {2} heads and twice {3} of keys and values do not share evenly",
-               "“{0}”有 {1} 个输出，{2} 个头加上两倍的 {3} 个键值头分不匀"},
-              name, all, heads, kv_heads));
+    error(
+        say({"'{0}' has {1} outputs, which {2} query heads and 2×{3} key and value heads cannot share evenly",
+             "“{0}”有 {1} 个输出，不能平分给 {2} 个查询头和 2×{3} 个键、值头"},
+            name, all, heads, kv_heads));
     return std::nullopt;
   }
 

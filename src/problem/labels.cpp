@@ -126,7 +126,7 @@ class Labeller {
       if (label.empty() || label == names[i]) continue;
       report(Severity::warning, settings_.find(key)->place,
              say({"{0} says '{1}' where {2} says '{3}'; {0} is used",
-                  "{0} 写的是“{1}”，而 {2} 写的是“{3}”；以 {0} 为准"},
+                  "{0} 写的是“{1}”，而{2} 写的是“{3}”；以 {0} 为准"},
                  key, quotable(names[i]), where(rows->name, *rows->matrix), quotable(label)),
              {}, diagnostics_);
       return;

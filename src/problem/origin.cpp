@@ -14,7 +14,7 @@ Said origin_within(const Draft& draft, const Roles& roles, const std::string& na
     const DraftMatrix* x = draft.find(role->matrix);
     const DraftMatrix* w = draft.find(w_name);
     if (!x || !w) return {};
-    return say({"{0} and {1}", "{0}和{1}"}, where(role->matrix, *x), where(w_name, *w));
+    return say({"{0} and {1}", "{0} 和{1}"}, where(role->matrix, *x), where(w_name, *w));
   }
   if (role && role->from == Role::From::latent) {
     const std::string w_name = "W_U" + name;

@@ -77,14 +77,9 @@ void check_passes(const Draft& draft, const Roles& roles, Diagnostics& diagnosti
     error("tile", say({"read = hard takes one value, and has no running sum",
                        "read = hard 只取一个值，没有累加的和"}));
   }
-  if (settings.method == MethodKind::linear) {
-    for (const char* key : {"tile", "hops"}) {
-      const Settings::Given* given = settings.find(key);
-      if (!given || given->text == find_key(key)->by_default) continue;
-      error(key, say({"'{0}' goes with the softmax; linear attention keeps a state in its place",
-                      "“{0}”用于 softmax；线性注意力用状态代替它"},
-                     key));
-    }
+  if (settings.method == MethodKind::linear && settings.hops > 1) {
+    error("hops", say({"'hops' goes with the softmax; linear attention keeps a state in its place",
+                       "“hops”用于 softmax；线性注意力用状态代替它"}));
   }
   if (settings.prefill > 0 && !settings.is_decoded) {
     report(Severity::warning, settings.find("prefill")->place,

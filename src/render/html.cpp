@@ -362,7 +362,7 @@ class HtmlRenderer {
     });
     if (has_forbidden)
       parts += "<span class=\"no\" aria-hidden=\"true\"></span><span>" +
-               both(say({"closed by the mask", "被遮罩"})) + "</span>";
+               both(say({"closed by the mask", "被掩码屏蔽"})) + "</span>";
     if (!parts.empty()) out() += "<div class=\"scale\">" + parts + "</div>\n";
   }
 

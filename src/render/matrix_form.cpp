@@ -295,15 +295,15 @@ FormFit fit_of(const MatrixForm& form, const NamedMatrix& matrix) {
       fit.refused = say({"{0} has no place for {1}", "{0} 里写不下 {1}"}, form.name, number.text);
     }
     if (number.kind == Number::Kind::finite && !is_literal(number) && !form.has_ratios && fit.loses.empty()) {
-      fit.loses = say({"{0} holds decimals only: {1} becomes {2}, and others likewise",
-                       "{0} 只能写小数：{1} 写成 {2}，其他类似"},
-                      form.name, number.text, shortest_text(number.value));
+      fit.loses.push_back(say({"{0} holds decimals only: {1} becomes {2}, and others likewise",
+                               "{0} 只能写小数：{1} 写成 {2}，其他类似"},
+                              form.name, number.text, shortest_text(number.value)));
     }
   }
   const bool has_labels = std::any_of(matrix.row_labels.begin(), matrix.row_labels.end(),
                                       [](const auto& l) { return !l.empty(); });
-  if (has_labels && !form.has_labels && fit.loses.empty())
-    fit.loses = say({"{0} has no place for the names of rows", "{0} 里写不下各行的名字"}, form.name);
+  if (has_labels && !form.has_labels)
+    fit.loses.push_back(say({"{0} has no place for the names of rows", "{0} 里写不下各行的名字"}, form.name));
   return fit;
 }
 

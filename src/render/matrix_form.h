@@ -35,11 +35,11 @@ std::string numpy_number(const Number& number);
 std::string torch_number(const Number& number);
 std::string octave_number(const Number& number);
 
-// What this form cannot hold as it is written: empty, or a sentence; then `write` must not be called where it
-// is an error (a symbol, a blank), and rounds where it is only a loss.
+// What this form cannot hold as it is written.  `write` must not be called where something is refused (a
+// symbol, a blank); of what is lost there is a sentence for the numbers and one for the names.
 struct FormFit {
   Said refused;
-  Said loses;
+  std::vector<Said> loses;
 };
 FormFit fit_of(const MatrixForm& form, const NamedMatrix& matrix);
 

@@ -140,7 +140,8 @@ std::string Proof::text(const CellPlace& at, int decimals) {
   bool is_assumed = false;
   std::string text = decided_text([&](std::size_t i) { return enclosure(i, at); }, [&] { return exact(at); },
                                   decimals, &is_assumed);
-  if (is_assumed) assumed_ties_.emplace(at.node, at.row, at.col);
+  // Of what is not a number, nothing can be a tie.
+  if (is_assumed && text != "nan") assumed_ties_.emplace(at.node, at.row, at.col);
   return text;
 }
 
