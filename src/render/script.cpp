@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "base/display_width.h"
 #include "base/escape.h"
@@ -27,102 +29,13 @@ constexpr std::array<ScriptLanguage, 3> kLanguages{
 
 // Words of Python and Octave, and of the scripts themselves.  A variable of such a name would hide the
 // function.
-constexpr auto kTakenNames = std::to_array<std::string_view>({"False",
-                                                              "None",
-                                                              "True",
-                                                              "and",
-                                                              "as",
-                                                              "assert",
-                                                              "async",
-                                                              "await",
-                                                              "break",
-                                                              "class",
-                                                              "continue",
-                                                              "def",
-                                                              "del",
-                                                              "elif",
-                                                              "else",
-                                                              "except",
-                                                              "finally",
-                                                              "for",
-                                                              "from",
-                                                              "global",
-                                                              "if",
-                                                              "import",
-                                                              "in",
-                                                              "is",
-                                                              "lambda",
-                                                              "nonlocal",
-                                                              "not",
-                                                              "or",
-                                                              "pass",
-                                                              "raise",
-                                                              "return",
-                                                              "try",
-                                                              "while",
-                                                              "with",
-                                                              "yield",
-                                                              "do",
-                                                              "end",
-                                                              "function",
-                                                              "otherwise",
-                                                              "persistent",
-                                                              "switch",
-                                                              "case",
-                                                              "unwind_protect",
-                                                              "until",
-                                                              "abs",
-                                                              "agreed",
-                                                              "any",
-                                                              "all",
-                                                              "ans",
-                                                              "cellfun",
-                                                              "check",
-                                                              "columns",
-                                                              "cos",
-                                                              "diag",
-                                                              "disp",
-                                                              "exit",
-                                                              "exp",
-                                                              "eye",
-                                                              "eps",
-                                                              "e",
-                                                              "i",
-                                                              "j",
-                                                              "pi",
-                                                              "Inf",
-                                                              "NaN",
-                                                              "isequal",
-                                                              "isfinite",
-                                                              "isnan",
-                                                              "kron",
-                                                              "len",
-                                                              "log",
-                                                              "logical",
-                                                              "math",
-                                                              "max",
-                                                              "merge",
-                                                              "min",
-                                                              "np",
-                                                              "ones",
-                                                              "print",
-                                                              "printf",
-                                                              "range",
-                                                              "repmat",
-                                                              "reshape",
-                                                              "rows",
-                                                              "sin",
-                                                              "size",
-                                                              "sqrt",
-                                                              "sum",
-                                                              "sys",
-                                                              "tanh",
-                                                              "torch",
-                                                              "true",
-                                                              "false",
-                                                              "zeros",
-                                                              "zip",
-                                                              "visible"});
+constexpr std::string_view kTakenNames =
+    "False None True and as assert async await break class continue def del elif else except finally for "
+    "from global if import in is lambda nonlocal not or pass raise return try while with yield do end "
+    "function otherwise persistent switch case unwind_protect until abs agreed any all ans cellfun check "
+    "columns cos diag disp exit exp eye eps e i j pi Inf NaN isequal isfinite isnan kron len log logical "
+    "math max merge min np ones print printf range repmat reshape rows sin size sqrt sum sys tanh torch "
+    "true false zeros zip visible";
 
 bool is_name_sign(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -543,7 +456,8 @@ std::optional<NodeId> infinite_scores(const Trace& trace) {
 }
 
 std::vector<std::string> script_names(const Plan& plan) {
-  std::set<std::string, std::less<>> taken(kTakenNames.begin(), kTakenNames.end());
+  std::istringstream words{std::string(kTakenNames)};
+  std::set<std::string, std::less<>> taken(std::istream_iterator<std::string>(words), {});
   for (const ScriptFunction& function : script_functions()) taken.emplace(function.name);
   std::vector<std::string> names;
   for (const Node& node : plan.nodes) {
