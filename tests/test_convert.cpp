@@ -232,3 +232,16 @@ TEST_CASE("an answer sheet may be any paste that names its matrices") {
   CHECK(file.answers[1].step == "weights");
   CHECK(cells(file.answers[1].written) == "1");
 }
+
+TEST_CASE("an array holds every number that is one") {
+  const auto forms = matrix_forms();
+  const auto npy = std::find_if(forms.begin(), forms.end(),
+                                [](const MatrixForm& f) { return std::string_view(f.name) == "npy"; });
+  REQUIRE(npy != forms.end());
+  const Given m = rows_of("1 -0.5 ; inf 1e-300");
+  CHECK(converted(npy->write({"", m.rows, m.cols, m.cells, {}})) == " 2×2: 1 -0.5 ; inf 1e-300\n");
+  const Given open = rows_of("1 v0");
+  CHECK(fit_of(*npy, {"", open.rows, open.cols, open.cells, {}}).refused.en == "npy has no place for v0");
+  const Given third = rows_of("1/3 2");
+  CHECK(fit_of(*npy, {"", third.rows, third.cols, third.cells, {}}).loses.size() == 1);
+}

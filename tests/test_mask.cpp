@@ -214,3 +214,37 @@ TEST_CASE("a setting that cannot act gets a warning") {
   CHECK(messages(two_by_two("mask_values = hide\n", "")) ==
         "warning: 'mask_values' has no effect: there is no [mask]\n");
 }
+
+TEST_CASE("the runs of a rule are the pairs of which the rule says that they are visible") {
+  for (const char* value :
+       {"causal", "window:3", "window:2,1", "window:inf,0 sinks:2", "causal window:2 sinks:1 global:4",
+        "prefix:3", "padding:1,1,0,1,0,1,1", "segments:1,1,2,2,1,3,3",
+        "causal segments:1,1,2,2,1,3,3 padding:0,1,1,1,1,1,0", "window:1,2 global:1,7 padding:1,0,1,1,0,1,1",
+        "window:2 sinks:9", "window:0,0 global:3,4,5"}) {
+    for (const long align : {-3L, -1L, 0L, 2L, 9L}) {
+      for (const Index queries : {Index{7}, Index{3}}) {
+        const MaskSetting setting = mask(value);
+        if (!setting.segments.empty() && queries != 7) continue;
+        CAPTURE(value);
+        CAPTURE(align);
+        const KeyRuns runs = visible_keys(setting, align, 1, queries, 7);
+        REQUIRE(runs.queries() == queries);
+        std::string from_runs;
+        for (Index i = 0; i < queries; ++i) {
+          std::string row(7, '0');
+          Index last = -1;  // apart: a gap between two runs
+          for (std::size_t r = runs.first[static_cast<std::size_t>(i)];
+               r < runs.first[static_cast<std::size_t>(i) + 1]; ++r) {
+            const KeyRun run = runs.runs[r];
+            CHECK(run.begin > last);
+            CHECK(run.begin < run.end);
+            last = run.end;
+            for (Index j = run.begin; j < run.end; ++j) row[static_cast<std::size_t>(j)] = '1';
+          }
+          from_runs += (i > 0 ? " ; " : "") + row;
+        }
+        CHECK(from_runs == seen(value, queries, 7, align));
+      }
+    }
+  }
+}

@@ -1,6 +1,8 @@
 // qkv convert IN: a matrix, several or a problem, from one form into another.
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <string_view>
 
@@ -8,10 +10,12 @@
 #include "check/difference.h"
 #include "cli/shared.h"
 #include "input/fold.h"
+#include "input/numbers.h"
 #include "input/source.h"
 #include "problem/matrices.h"
 #include "render/matrix_file.h"
 #include "render/matrix_form.h"
+#include "render/npy.h"
 
 namespace qkv {
 namespace {
@@ -182,10 +186,26 @@ std::string text_of(const Content& content, const MatrixForm& form) {
                               content.together == Together::stack ? Several::stack : Several::named);
 }
 
+// From plain numbers to an array: the memory they were read into is what is written.  False for anything
+// else.
+bool convert_numbers(const ConvertOptions& options, const MatrixForm& form, Diagnostics& diagnostics) {
+  if (form.extension != std::string_view(".npy") || std::endian::native != std::endian::little) return false;
+  const NumbersPtr numbers = read_numbers(options.in);
+  if (!numbers) return false;
+  const std::string header = npy_header({numbers->rows, numbers->cols});
+  const auto count = static_cast<std::size_t>(numbers->rows * numbers->cols);
+  const std::array<std::string_view, 2> pieces{
+      header, {reinterpret_cast<const char*>(numbers->values.get()), count * sizeof(double)}};
+  write_output(options.output, pieces, {options.in}, diagnostics);
+  return true;
+}
+
 int run_convert(const ConvertOptions& options) {
   Diagnostics diagnostics;
   const auto presentation = presentation_of(options, diagnostics);
   const MatrixForm* form = form_of(options, diagnostics);
+  if (presentation && form != nullptr && convert_numbers(options, *form, diagnostics))
+    return finish(options, diagnostics);
   const SourcePtr source = presentation && form != nullptr ? read_source(options.in, diagnostics) : nullptr;
   if (!source) return finish(options, diagnostics);
   const Content content = content_of(source, diagnostics);

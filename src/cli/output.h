@@ -1,7 +1,9 @@
 // Where results go: standard output, or a file that is written whole or not at all.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/diagnostic.h"
@@ -14,6 +16,9 @@ namespace qkv {
 // was.  Never over one of `inputs`.  False, with an error added, when it could not be written.
 bool write_output(const std::string& path, const std::string& text, const std::vector<std::string>& inputs,
                   Diagnostics& diagnostics);
+// The same for what stands in several places, one piece after the other.
+bool write_output(const std::string& path, std::span<const std::string_view> pieces,
+                  const std::vector<std::string>& inputs, Diagnostics& diagnostics);
 
 enum class ColorChoice { automatic, always, never };
 

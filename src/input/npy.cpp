@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "base/display_width.h"
@@ -19,6 +20,7 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kVersionEnd = 8;  // the magic, then the major and the minor version
+constexpr std::size_t kLongestAxis = std::numeric_limits<std::size_t>::max() / 16;
 
 // ---- The header: {'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), } -------------------
 
@@ -116,7 +118,7 @@ class HeaderReader {
       std::size_t length = 0;
       for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
         // Beyond the limit it is too large whatever follows; more digits must not wrap around.
-        if (length <= static_cast<std::size_t>(kMostCells))
+        if (length <= kLongestAxis)
           length = length * 10 + static_cast<std::size_t>(text_[at_] - '0');
       }
       if (at_ == begin) return false;
@@ -219,6 +221,23 @@ std::optional<ArrayShape> matrix_shape(std::vector<std::size_t> shape) {
 }  // namespace
 
 bool is_npy(std::string_view bytes) { return bytes.starts_with(kMagic); }
+
+std::optional<RealArray> npy_of_reals(std::string_view head) {
+  if (!is_npy(head) || head.size() < kVersionEnd + 4) return std::nullopt;
+  const std::size_t header_begin = kVersionEnd + (head[6] == 1 ? 2 : 4);
+  const std::uint64_t size = bits_of(head.substr(kVersionEnd, header_begin - kVersionEnd), false);
+  if (head.size() - header_begin < size) return std::nullopt;
+  const auto header = HeaderReader(head.substr(header_begin, static_cast<std::size_t>(size))).read();
+  const auto type = header ? type_named(header->descr) : std::nullopt;
+  const auto shape = header ? matrix_shape(header->shape) : std::nullopt;
+  constexpr char kOrderHere = std::endian::native == std::endian::little ? '<' : '>';
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 40U;
+  if (!type || type->kind != NumberKind::real || type->size < 4 || header->descr[0] != kOrderHere || !shape ||
+      header->is_fortran || shape->rows > kMost / shape->cols)
+    return std::nullopt;
+  return RealArray{static_cast<Index>(shape->rows), static_cast<Index>(shape->cols), type->size,
+                   header_begin + static_cast<std::size_t>(size)};
+}
 
 std::optional<ArrayText> npy_as_text(const std::string& name, std::string_view bytes,
                                      Diagnostics& diagnostics) {

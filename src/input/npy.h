@@ -10,11 +10,23 @@
 #include <string_view>
 
 #include "base/diagnostic.h"
+#include "base/matrix.h"
 
 namespace qkv {
 
 // Told by the first bytes, not by the name of the file.
 bool is_npy(std::string_view bytes);
+
+// What a head says whose numbers can be used as they stand: f8 or f4 in this machine's byte order, rows first.
+struct RealArray {
+  Index rows = 0;
+  Index cols = 0;
+  std::size_t bytes_each = 0;
+  std::size_t data_begin = 0;
+};
+//   head  the first bytes of the file, its header among them
+// nullopt for every other array, and for a header that cannot be read.
+std::optional<RealArray> npy_of_reals(std::string_view head);
 
 struct ArrayText {
   std::string text;

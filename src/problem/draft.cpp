@@ -56,6 +56,8 @@ class DraftReader {
     settings(outline);
     // What a faulty line was meant to give is not missing.
     draft_.is_complete = !diagnostics_.has_errors();
+    draft_.asks_for_result_alone = input_.asks_for_result_alone;
+    for (const auto& [name, numbers] : input_.numbers) option_numbers(name, numbers);
     for (const auto& [name, source] : input_.matrices) option_matrix(name, source);
     sections(outline);
     return std::move(draft_);
@@ -107,10 +109,9 @@ class DraftReader {
       if (name == key) return true;
     }
     // --k FILE takes the place of `K = Q` too.
-    for (const auto& [name, source] : input_.matrices) {
-      if (name == key) return true;
-    }
-    return false;
+    const auto is_of_key = [&](const auto& matrix) { return matrix.first == key; };
+    return std::any_of(input_.matrices.begin(), input_.matrices.end(), is_of_key) ||
+           std::any_of(input_.numbers.begin(), input_.numbers.end(), is_of_key);
   }
 
   void unknown_setting(const std::string& name, const Place& place) {
@@ -143,6 +144,18 @@ class DraftReader {
     const Said called = say({"{0}", "{0}"}, name);
     DraftMatrix matrix =
         read({source, {0, source->text.size()}, {0, 0}, called, Within::matrix_file, name}, kind->cells);
+    matrix.is_from_option = true;
+    keep(*kind, std::move(matrix), name);
+  }
+
+  void option_numbers(const std::string& name, const NumbersPtr& numbers) {
+    const SectionKind* kind = find_section_kind(name);
+    if (!kind) return;
+    DraftMatrix matrix;
+    matrix.given.rows = numbers->rows;
+    matrix.given.cols = numbers->cols;
+    matrix.given.numbers = numbers;
+    matrix.has_shape = true;
     matrix.is_from_option = true;
     keep(*kind, std::move(matrix), name);
   }

@@ -42,6 +42,7 @@ struct Draft {
   std::map<Index, std::vector<SettingText>> layer_settings;
   std::string layer = {};     // "L2." of the draft of one layer of a stack
   bool is_last_layer = true;  // whose result is that of the whole
+  bool asks_for_result_alone = false;  // as ProblemInput's
   bool is_complete = true;    // false: something was not understood, so nothing can be said to be missing
 
   const DraftMatrix* find(std::string_view name) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <map>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -301,6 +302,79 @@ bool is_visible(const MaskSetting& mask, long align, int first_index, Index i, I
     return false;
   }
   return mask.padding.empty() || mask.padding[static_cast<std::size_t>(j)] == 1;
+}
+
+namespace {
+
+// What both see; each ascending and apart.
+std::vector<KeyRun> in_both(const std::vector<KeyRun>& a, const std::vector<KeyRun>& b) {
+  std::vector<KeyRun> both;
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const KeyRun common{std::max(a[i].begin, b[j].begin), std::min(a[i].end, b[j].end)};
+    if (common.begin < common.end) both.push_back(common);
+    a[i].end < b[j].end ? ++i : ++j;
+  }
+  return both;
+}
+
+// Cut to [0, keys), in order, neighbours joined.
+std::vector<KeyRun> in_order(std::vector<KeyRun> runs, Index keys) {
+  std::sort(runs.begin(), runs.end(), [](const KeyRun& a, const KeyRun& b) { return a.begin < b.begin; });
+  std::vector<KeyRun> result;
+  for (KeyRun run : runs) {
+    run = {std::max<Index>(run.begin, 0), std::min(run.end, keys)};
+    if (run.begin >= run.end) continue;
+    if (!result.empty() && run.begin <= result.back().end) {
+      result.back().end = std::max(result.back().end, run.end);
+    } else {
+      result.push_back(run);
+    }
+  }
+  return result;
+}
+
+// The runs of the keys j with table[j] == value.
+std::vector<KeyRun> runs_of(const std::vector<long>& table, long value) {
+  std::vector<KeyRun> runs;
+  for (std::size_t j = 0; j < table.size(); ++j) {
+    const auto key = static_cast<Index>(j);
+    if (table[j] == value) runs.push_back({key, key + 1});
+  }
+  return in_order(std::move(runs), static_cast<Index>(table.size()));
+}
+
+}  // namespace
+
+KeyRuns visible_keys(const MaskSetting& mask, long align, int first_index, Index queries, Index keys) {
+  const std::vector<KeyRun> all = in_order({{0, keys}}, keys);
+  const std::vector<KeyRun> real = mask.padding.empty() ? all : runs_of(mask.padding, 1);
+  std::map<long, std::vector<KeyRun>> segments;
+  for (const long segment : mask.segments) {
+    if (!segments.contains(segment)) segments.emplace(segment, runs_of(mask.segments, segment));
+  }
+  std::vector<KeyRun> beyond_window;  // sinks and global keys
+  if (mask.sinks) beyond_window.push_back({0, *mask.sinks});
+  for (const long token : mask.global)
+    beyond_window.push_back({token - first_index, token - first_index + 1});
+
+  KeyRuns result;
+  for (Index i = 0; i < queries; ++i) {
+    const Index position = i + align;
+    std::vector<KeyRun> seen = real;
+    if (mask.is_causal)
+      seen = in_both(seen, in_order({{0, std::max<Index>(position + 1, mask.prefix.value_or(0))}}, keys));
+    const bool is_global =
+        std::binary_search(mask.global.begin(), mask.global.end(), static_cast<long>(i) + first_index);
+    if (mask.window && !is_global) {
+      std::vector<KeyRun> window = beyond_window;
+      window.push_back({mask.window->before ? position - *mask.window->before : 0,
+                        mask.window->after ? position + *mask.window->after + 1 : keys});
+      seen = in_both(seen, in_order(std::move(window), keys));
+    }
+    if (!mask.segments.empty()) seen = in_both(seen, segments[mask.segments[static_cast<std::size_t>(i)]]);
+    result.add_query(seen);
+  }
+  return result;
 }
 
 }  // namespace qkv

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/diagnostic.h"
+#include "base/key_runs.h"
 #include "base/matrix.h"
 
 namespace qkv {
@@ -59,5 +60,8 @@ std::optional<MaskSetting> parse_mask(std::string_view value, std::vector<ValueF
 
 // May query i look at key j?  Both counted from 0; `global` counts from first_index.
 bool is_visible(const MaskSetting& mask, long align, int first_index, Index i, Index j);
+
+// The same for all pairs, without asking for each: takes time in proportion to the runs.
+KeyRuns visible_keys(const MaskSetting& mask, long align, int first_index, Index queries, Index keys);
 
 }  // namespace qkv

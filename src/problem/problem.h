@@ -15,6 +15,8 @@
 #include "base/diagnostic.h"
 #include "base/matrix.h"
 #include "base/number.h"
+#include "input/numbers.h"
+#include "problem/mask.h"
 
 namespace qkv {
 
@@ -22,10 +24,11 @@ namespace qkv {
 struct Given {
   Index rows = 0;
   Index cols = 0;
-  std::vector<Number> cells;            // row by row
+  std::vector<Number> cells;            // row by row; empty with `numbers`
   std::vector<std::string> row_labels;  // one per row, or empty
   SourcePtr source;                     // where the section's name stands, for errors and provenance
-  Span span;
+  Span span = {};
+  NumbersPtr numbers = nullptr;  // of a matrix that is too large for cells, see ProblemInput::numbers
 
   const Number& at(Index row, Index col) const { return cells[static_cast<std::size_t>(row * cols + col)]; }
   Shape shape() const { return {rows, cols}; }
@@ -152,6 +155,9 @@ struct Problem {
   const std::shared_ptr<const Mask>& mask_of(std::size_t head) const {
     return head_masks.empty() || !head_masks[head].mask ? mask : head_masks[head].mask;
   }
+  // In a problem that asks for the result alone: the setting `mask` as a rule, where nothing else forbids.
+  // `allowed` and `mask` are then null, and no table of queries by keys exists.
+  std::shared_ptr<const MaskSetting> mask_rule;
   // The pairs that only `sinks` keeps open in a window; null: none.
   std::shared_ptr<const Mask> seen_by_sinks;
   // What the mask was understood to mean, e.g. "causal", or "[mask]: 1 = may look".

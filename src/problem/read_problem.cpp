@@ -80,6 +80,7 @@ class ProblemReader {
       problem_.align = seen.align;
       problem_.allowed = std::move(seen.allowed);
       problem_.mask = std::move(seen.mask);
+      problem_.mask_rule = std::move(seen.rule);
       problem_.head_masks = std::move(seen.heads);
       problem_.seen_by_sinks = std::move(seen.by_sinks);
       problem_.mask_meaning = std::move(seen.meaning);

@@ -18,7 +18,11 @@ struct ProblemInput {
   // Overrides the section of the same name in `file`.
   std::vector<std::pair<std::string, SourcePtr>> matrices;
   // --mask causal and the like: key and value.  Overrides the setting of the same name.
-  std::vector<std::pair<std::string, std::string>> settings;
+  std::vector<std::pair<std::string, std::string>> settings = {};
+  // Like `matrices`, of files that input/numbers.h could read; such a matrix has no cells, only their values.
+  std::vector<std::pair<std::string, NumbersPtr>> numbers = {};
+  // Nobody will look at a table of queries by keys: none is made, and none limits the size.
+  bool asks_for_result_alone = false;
 };
 
 // Reads, checks and completes a problem.  Every fault that can be found is added to

@@ -404,6 +404,7 @@ class ShapeFitter {
 
   // The product of two small matrices can be large: X 100000×1, and K likewise.
   void limit_sizes() {
+    if (draft_.asks_for_result_alone) return;
     std::vector<std::pair<std::string_view, Shape>> steps;
     for (const std::string_view name : kRoles) {
       if (roles_[name].shape) steps.push_back({name, *roles_[name].shape});

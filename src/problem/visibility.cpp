@@ -34,6 +34,8 @@ class VisibilityReader {
 
   Visibility read() {
     result_.align = aligned();
+    if (draft_.asks_for_result_alone && !has_tables()) return rule();
+    mask_ = Mask::Constant(queries_, keys_, true);
     if (entry_ != Entry::masked && entry_ != Entry::weights) {
       if (!settings_.mask.is_none()) add_setting();
       is_asked_for_ = add_section("mask", mask_) || is_asked_for_;
@@ -86,6 +88,26 @@ class VisibilityReader {
 
   // ---- the setting ----
 
+  // Without a table of queries by keys.
+  Visibility rule() {
+    if (settings_.mask.is_none() || !parts_fit()) return std::move(result_);
+    result_.rule = std::make_shared<const MaskSetting>(settings_.mask);
+    tell_setting();
+    const KeyRuns seen = visible_keys(settings_.mask, result_.align, settings_.first_index, queries_, keys_);
+    std::vector<Index> empty;
+    for (std::size_t i = 0; i + 1 < seen.first.size(); ++i) {
+      if (seen.first[i] == seen.first[i + 1]) empty.push_back(static_cast<Index>(i));
+    }
+    tell_empty_rows(empty, mask_place({}), 0);
+    return std::move(result_);
+  }
+
+  // What may forbid a pair besides the setting.
+  bool has_tables() const {
+    if (entry_ != Entry::x && entry_ != Entry::qkv) return true;
+    return draft_.has("mask") || draft_.has("bias") || has_tables_of_heads();
+  }
+
   void add_setting() {
     if (!parts_fit()) return;
     is_asked_for_ = true;
@@ -95,6 +117,10 @@ class VisibilityReader {
       }
     }
     find_seen_by_sinks();
+    tell_setting();
+  }
+
+  void tell_setting() {
     add_meaning(settings_.mask.meaning);
     if (queries_ != keys_ && settings_.mask.uses_align()) {
       add_meaning(say({"the first query stands at position {0} of the keys, counted from 0",
@@ -330,15 +356,20 @@ class VisibilityReader {
   // head: counted from 1; 0 for all of them.
   void empty_rows(const std::shared_ptr<const Mask>& allowed, const Place& place, Index head = 0) {
     if (!allowed) return;
-    constexpr std::size_t kMostNamed = 10;
-    std::string names;
-    std::size_t count = 0;
+    std::vector<Index> empty;
     for (Index i = 0; i < queries_; ++i) {
-      if (allowed->row(i).any()) continue;
-      if (++count > kMostNamed) continue;
-      names += (names.empty() ? "" : ", ") + quotable(tokens_[static_cast<std::size_t>(i)]);
+      if (!allowed->row(i).any()) empty.push_back(i);
     }
+    tell_empty_rows(empty, place, head);
+  }
+
+  void tell_empty_rows(const std::vector<Index>& empty, const Place& place, Index head) {
+    constexpr std::size_t kMostNamed = 10;
+    const std::size_t count = empty.size();
     if (count == 0 || settings_.empty_row == EmptyRow::nan) return;
+    std::string names;
+    for (std::size_t i = 0; i < std::min(count, kMostNamed); ++i)
+      names += (names.empty() ? "" : ", ") + quotable(tokens_[static_cast<std::size_t>(empty[i])]);
     if (count > kMostNamed) names += ", …";
     const bool is_error = settings_.empty_row == EmptyRow::error;
     const Said whose =
@@ -370,7 +401,7 @@ class VisibilityReader {
   Index keys_;
   const std::vector<std::string>& tokens_;
   Diagnostics& diagnostics_;
-  Mask mask_ = Mask::Constant(queries_, keys_, true);
+  Mask mask_;
   bool is_asked_for_ = false;
   std::map<MaskValues, std::string> understood_;  // the sections that were understood so: "[mask] [h1.mask]"
   Visibility result_;

@@ -17,6 +17,7 @@ struct Visibility {
   std::shared_ptr<const Mask> allowed;   // null: every key
   std::shared_ptr<const Mask> mask;      // null: neither the setting nor [mask]
   std::shared_ptr<const Mask> by_sinks;  // as Problem::seen_by_sinks
+  std::shared_ptr<const MaskSetting> rule;  // as Problem::mask_rule
   std::vector<HeadMask> heads;           // as Problem::head_masks
   Said meaning;
   long align = 0;

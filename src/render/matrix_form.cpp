@@ -8,6 +8,7 @@
 #include "base/decimal.h"
 #include "base/escape.h"
 #include "base/row_label.h"
+#include "render/npy.h"
 
 namespace qkv {
 namespace {
@@ -262,7 +263,15 @@ std::string separated(const NamedMatrix& m, char separator) {
   return out;
 }
 
-constexpr std::array<MatrixForm, 11> kForms{
+std::string array_file(const NamedMatrix& m) {
+  Matrix values(m.rows, m.cols);
+  for (Index i = 0; i < m.rows; ++i) {
+    for (Index j = 0; j < m.cols; ++j) values(i, j) = m.cells[static_cast<std::size_t>(i * m.cols + j)].value;
+  }
+  return render_npy(values);
+}
+
+constexpr std::array<MatrixForm, 12> kForms{
     {{"plain", ".txt", true, true, true, plain},
      {"numpy", ".py", false, false, true, numpy},
      {"torch", "", false, false, true, torch},
@@ -273,7 +282,8 @@ constexpr std::array<MatrixForm, 11> kForms{
      {"latex", ".tex", false, true, true, latex},
      {"md", ".md", true, true, true, markdown},
      {"csv", ".csv", true, true, false, [](const NamedMatrix& m) { return separated(m, ','); }},
-     {"tsv", ".tsv", true, true, false, [](const NamedMatrix& m) { return separated(m, '\t'); }}}};
+     {"tsv", ".tsv", true, true, false, [](const NamedMatrix& m) { return separated(m, '\t'); }},
+     {"npy", ".npy", false, false, false, array_file}}};
 
 }  // namespace
 

@@ -17,15 +17,19 @@ void append_little_endian(std::uint64_t bits, int bytes, std::string& out) {
 
 }  // namespace
 
-std::string render_npy(const Matrix& matrix) {
+std::string npy_header(Shape shape) {
   std::string out("\x93NUMPY\x01\x00", 8);
   constexpr std::size_t kLengthBytes = 2;
-  std::string header = fmt::format("{{'descr': '<f8', 'fortran_order': False, 'shape': ({}, {}), }}",
-                                   matrix.rows(), matrix.cols());
+  std::string header =
+      fmt::format("{{'descr': '<f8', 'fortran_order': False, 'shape': ({}, {}), }}", shape.rows, shape.cols);
   while ((out.size() + kLengthBytes + header.size() + 1) % kAlignment != 0) header += ' ';
   header += '\n';
   append_little_endian(header.size(), kLengthBytes, out);
-  out += header;
+  return out + header;
+}
+
+std::string render_npy(const Matrix& matrix) {
+  std::string out = npy_header({matrix.rows(), matrix.cols()});
   for (Index i = 0; i < matrix.rows(); ++i) {
     for (Index j = 0; j < matrix.cols(); ++j)
       append_little_endian(std::bit_cast<std::uint64_t>(matrix(i, j)), 8, out);

@@ -11,4 +11,7 @@ namespace qkv {
 // The same bytes on every machine.
 std::string render_npy(const Matrix& matrix);
 
+// What stands before the numbers, row by row, each as eight bytes beginning with the lowest.
+std::string npy_header(Shape shape);
+
 }  // namespace qkv
