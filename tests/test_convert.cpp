@@ -244,4 +244,23 @@ TEST_CASE("an array holds every number that is one") {
   CHECK(fit_of(*npy, {"", open.rows, open.cols, open.cells, {}}).refused.en == "npy has no place for v0");
   const Given third = rows_of("1/3 2");
   CHECK(fit_of(*npy, {"", third.rows, third.cols, third.cells, {}}).loses.size() == 1);
+
+TEST_CASE("a sentence is refused in one word; letters with numbers stay values") {
+  const auto refused = [](const std::string& place, const std::string& line, const std::string& word) {
+    return "m.txt:" + place + ": error: '" + word +
+           "' is a word: this reads as running text, not as a matrix\n" + line;
+  };
+  const auto first_lines = [](const std::string& text) { return text.substr(0, text.find("\n     |")); };
+  CHECK(first_lines(converted("the quick brown\nfox jumps over\n")) ==
+        refused("1:1", "   1 | the quick brown", "the"));
+  CHECK(first_lines(converted("To be, or not to be.\nI am.\n")) ==
+        refused("1:11", "   1 | To be, or not to be.", "not"));
+  CHECK(first_lines(converted("hello\n")) == refused("1:1", "   1 | hello", "hello"));
+  CHECK(converted("x11 x12\nx21 x22\n") == " 2×2: x11 x12 ; x21 x22\n");
+  CHECK(converted("v0\nqk\n") == " 2×1: v0 ; qk\n");
+  CHECK(converted("cat: 1 2\ndog: 0 1\n") == " 2×2: cat: 1 2 ; dog: 0 1\n");
+  // Under its name a matrix of values may hold any word.
+  CHECK(converted("[V]\napple\npear\n") == "V 2×1: apple ; pear\n");
+  // A word among numbers is a mistake, not a sentence.
+  CHECK(first_lines(converted("1 2\n3 four\n")) == "m.txt:2:3: error: 'four' is not a number\n   2 | 3 four");
 }

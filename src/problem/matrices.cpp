@@ -9,6 +9,7 @@
 #include "input/fold.h"
 #include "input/forms.h"
 #include "input/lines.h"
+#include "input/spelling.h"
 #include "problem/section_kinds.h"
 #include "problem/steps.h"
 
@@ -72,7 +73,56 @@ std::string section_name(std::string_view written) {
   return made;
 }
 
-// A matrix that nobody named may be one of values: v0, v1.  A word before numbers is a label first.
+// Three letters and no digit: "the" is a word of a sentence, while v0, x and qk may stand for values, and inf
+// and True are numbers.
+bool is_word(std::string_view text) {
+  const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  if (text.size() < 3 || !std::all_of(text.begin(), text.end(), is_letter)) return false;
+  NumberError ignored;
+  const auto number = parse_number(text, ignored);
+  return number && number->kind == Number::Kind::symbol && !respelt(text, true);
+}
+
+// The first cell that holds a word.
+std::optional<Span> first_word_among(const MatrixText& matrix) {
+  for (std::size_t i = 0; i < matrix.cells.size(); ++i) {
+    if (matrix.cells[i].kind == Number::Kind::symbol && is_word(matrix.cells[i].text))
+      return matrix.cell_spans[i];
+  }
+  return std::nullopt;
+}
+
+// The first word, behind which a comma or a full stop may stand; nullopt where the text has a digit.
+std::optional<Span> first_word_of_prose(const Source& source, Span body) {
+  const std::string_view text = std::string_view(source.text).substr(0, body.end);
+  if (text.find_first_of("0123456789", body.begin) != std::string_view::npos) return std::nullopt;
+  for (std::size_t at = body.begin; at < body.end;) {
+    const std::size_t begin = at;
+    while (at < body.end && text[at] != '\n' && !is_space(fold_at(text, at).value))
+      at += fold_at(text, at).length;
+    std::size_t end = at;
+    while (end > begin && std::string_view(".,;:!?").find(text[end - 1]) != std::string_view::npos) --end;
+    if (is_word(text.substr(begin, end - begin))) return Span{begin, end};
+    if (at < body.end) at += fold_at(text, at).length;
+  }
+  return std::nullopt;
+}
+
+bool is_finite(const Number& number) { return number.kind == Number::Kind::finite; }
+
+void refuse_prose(const SourcePtr& source, Span word, Diagnostics& diagnostics) {
+  const std::string_view text = std::string_view(source->text).substr(word.begin, word.end - word.begin);
+  diagnostics.error(source, word,
+                    say({"'{0}' is a word: this reads as running text, not as a matrix",
+                         "“{0}”是一个单词：这像是一段文字，不是矩阵"},
+                        quotable(text)),
+                    say({"expected: numbers, or symbols such as v0; a matrix of words needs the line [V] "
+                         "above it",
+                         "应为数，或 v0 这样的符号；如果矩阵的值确实是单词，请在上面写一行 [V]"}));
+}
+
+// A matrix that nobody named may be one of values: v0, v1.  A word before numbers is a label first.  Under no
+// name anything of words would be such a matrix, so a sentence is told apart.
 std::optional<MatrixText> read_nameless(const MatrixPlace& place, Diagnostics& diagnostics) {
   CellRules rules = rules_of("");
   rules.truth = true;
@@ -82,7 +132,15 @@ std::optional<MatrixText> read_nameless(const MatrixPlace& place, Diagnostics& d
     rules.symbols = true;
     Diagnostics second;
     auto symbolic = read_matrix(place, rules, second);
-    if (!second.has_errors()) {
+    const bool is_read = !second.has_errors();
+    const auto word = is_read ? first_word_among(*symbolic) : first_word_of_prose(*place.source, place.body);
+    const bool has_numbers =
+        is_read && std::any_of(symbolic->cells.begin(), symbolic->cells.end(), is_finite);
+    if (word && !has_numbers) {
+      refuse_prose(place.source, *word, diagnostics);
+      return std::nullopt;
+    }
+    if (is_read && !word) {
       text = std::move(symbolic);
       first = std::move(second);
     }
