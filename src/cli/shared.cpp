@@ -300,6 +300,34 @@ void add_output_options(CLI::App& app, SharedOptions& options, Language language
   app.add_flag("-v,--verbose", options.is_verbose, Text{"say what was read", "说明读到了什么"}.in(language));
 }
 
+namespace {
+
+// What the form that is written has no place for is said, not left out.
+void refuse_idle_options(const SharedOptions& options, const Presentation& p, Diagnostics& diagnostics) {
+  const std::string form = std::find_if(kFormats.begin(), kFormats.end(), [&](const FormatName& f) {
+                             return f.format == p.format;
+                           })->name;
+  if (p.heat && p.format != Format::text && p.format != Format::svg) {
+    diagnostics.error("",
+                      say({"--heat goes with --format text or svg; this writes {0}",
+                           "--heat 要与 --format text 或 svg 一起使用；这里写的是 {0}"},
+                          form),
+                      p.format == Format::html
+                          ? say({"a page in html shows heat without it", "html 页面不用它也有热力色"})
+                          : Said{});
+  }
+  if (p.format == Format::latex) return;
+  for (const auto& [option, is_given] : {std::pair{"--standalone", options.is_standalone},
+                                         {"--latex-tables", !options.latex_tables.empty()}}) {
+    if (!is_given) continue;
+    diagnostics.error("", say({"{0} goes with --format latex; this writes {1}",
+                               "{0} 要与 --format latex 一起使用；这里写的是 {1}"},
+                              option, form));
+  }
+}
+
+}  // namespace
+
 std::optional<Presentation> presentation_of(const SharedOptions& options, Diagnostics& diagnostics) {
   Presentation p;
   const auto language = language_named(options.lang);
@@ -362,8 +390,11 @@ std::optional<Presentation> presentation_of(const SharedOptions& options, Diagno
     }
   }
   p.latex.is_standalone = options.is_standalone;
-  const auto tables = row_named(kLatexTables, "--latex-tables", options.latex_tables, diagnostics);
-  if (tables != kLatexTables.end()) p.latex.tables = tables->tables;
+  if (!options.latex_tables.empty()) {
+    const auto tables = row_named(kLatexTables, "--latex-tables", options.latex_tables, diagnostics);
+    if (tables != kLatexTables.end()) p.latex.tables = tables->tables;
+  }
+  if (!diagnostics.has_errors()) refuse_idle_options(options, p, diagnostics);
   if (diagnostics.has_errors()) return std::nullopt;
   return p;
 }

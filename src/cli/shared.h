@@ -57,7 +57,7 @@ struct SharedOptions {
   std::string format;
   std::vector<Format> offered{Format::text};  // the forms that this command writes
   bool is_standalone = false;                 // LaTeX with its preamble
-  std::string latex_tables = "booktabs";
+  std::string latex_tables;
   std::string output;
   std::string color = "auto";
   std::string heat;
