@@ -32,6 +32,22 @@ std::vector<std::string> before(const std::vector<std::string>& names, const std
   return {names.begin(), std::find(names.begin(), names.end(), name)};
 }
 
+// "weights | a b | p: 0.40 0.60 (1.00)"
+std::string shown(const std::vector<ShownStep>& steps) {
+  std::string text;
+  for (const ShownStep& step : steps) {
+    text += step.id + " |";
+    for (const std::string& col : step.cols) text += " " + col;
+    for (std::size_t i = 0; i < step.cells.size(); ++i) {
+      text += " | " + step.rows[i] + ":";
+      for (const ShownNumber& number : step.cells[i]) text += " " + number.text;
+      if (i < step.sums.size()) text += " (" + step.sums[i].text + ")";
+    }
+    text += "\n";
+  }
+  return text;
+}
+
 TEST_CASE("the first difference from a spoiled sheet is the step where the mistake was made") {
   QKV_SAY_SEED();
   Random random(96);
@@ -131,6 +147,37 @@ TEST_CASE("a key that is called sum is no row sum") {
       "    p  0.40  0.60\n";
   CHECK(side_by_side(scores, with(scores, "0.60", "0.70")).different.front().cell == "scores[p,sum]");
   CHECK(steps_in(scores).front().cols == std::vector<std::string>{"a", "sum"});
+}
+
+TEST_CASE("a trace in heat is read like the same trace without, in every depth of colour") {
+  QKV_SAY_SEED();
+  Random random(98);
+  for (Index run = 0; run < sheets(20); ++run) {
+    const Exercise e = exercise(random);
+    const Trace truth = traced(problem_of(e));
+    const bool only_output = run % 3 == 0;
+    const Report report =
+        narrate(truth, {}, {}, {.detail = Detail::full, .decimals = 2, .only_output = only_output});
+    for (const bool ascii : {false, true}) {
+      const std::vector<ShownStep> plain = steps_in(render_text(report, {.ascii = ascii}));
+      for (const ColorDepth depth : {ColorDepth::none, ColorDepth::palette, ColorDepth::full}) {
+        const bool is_colored = depth != ColorDepth::none;
+        const std::vector<ShownStep> hot = steps_in(render_text(
+            report, {.color = is_colored, .ascii = ascii, .heat = ColorMap::viridis, .depth = depth}));
+        CAPTURE(text_of(e));
+        CHECK(shown(hot) == shown(plain));
+      }
+    }
+  }
+}
+
+TEST_CASE("without a legend nothing is a shade") {
+  const std::string table =
+      "    scores (1×2)\n"
+      "\n"
+      "              a     b\n"
+      "    1 ++   0.40  0.60\n";
+  CHECK(steps_in(table).front().rows == std::vector<std::string>{"1 ++"});
 }
 
 TEST_CASE("what is blank on one side is not the same as anything") {

@@ -206,6 +206,49 @@ std::optional<Announced> announced(const std::string& line) {
   return std::nullopt;
 }
 
+// "0 ░▒▓█ 0.5035", "0 .:-=+*#%@ 0.5035", or, when its colours are gone, as much room between two numbers.
+bool is_heat_legend(const std::string& line) {
+  const std::vector<std::string> parts = words(line);
+  if (parts.size() < 2 || !number_shown(parts.front()) || !number_shown(parts.back())) return false;
+  if (parts.size() == 3) return parts[1] == "░▒▓█" || parts[1] == ".:-=+*#%@";
+  return parts.size() == 2 && line.ends_with(parts[0] + std::string(24, ' ') + parts[1]);
+}
+
+// "░░" or "++": a shade, as --heat writes it behind a number where there are no colours.
+bool is_shade(const std::string& word) {
+  for (const std::string block : {"░", "▒", "▓", "█"}) {
+    if (word == block + block) return true;
+  }
+  return word.size() == 2 && word[0] == word[1] && std::string_view(".:-=+*#%@").find(word[0]) < 9;
+}
+
+// What --heat adds to tables taken away again: the shades, and the legend, an empty line below each table.
+std::string without_heat(const std::string& text) {
+  std::vector<std::string> lines;
+  bool has_legend = false;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    const bool is_legend = !lines.empty() && lines.back().empty() && is_heat_legend(line);
+    has_legend = has_legend || is_legend;
+    if (!is_legend) lines.push_back(std::move(line));
+  }
+  if (!has_legend) return text;
+  std::string plain;
+  for (const std::string& line : lines) {
+    std::string before;  // the word before the one that begins at `at`
+    for (std::size_t at = 0; at < line.size();) {
+      const std::size_t begin = std::min(line.find_first_not_of(' ', at), line.size());
+      const std::size_t end = std::min(line.find(' ', begin), line.size());
+      std::string word = line.substr(begin, end - begin);
+      if (!is_shade(word) || !number_shown(before)) plain += line.substr(at, end - at);
+      before = std::move(word);
+      at = end;
+    }
+    plain += "\n";
+  }
+  return plain;
+}
+
 std::vector<ShownStep> from_trace_text(const std::string& text) {
   std::istringstream stream(text);
   std::vector<ShownStep> steps;
@@ -415,9 +458,9 @@ std::optional<std::vector<ShownStep>> read_steps(const SourcePtr& source, Diagno
                         say({"write it without --exact, or as JSON", "请去掉 --exact，或写成 JSON"}));
       return std::nullopt;
     }
-    return from_trace_text(text);
+    return from_trace_text(without_heat(text));
   }
-  if (auto table = from_bare_table(text)) return std::vector<ShownStep>{std::move(*table)};
+  if (auto table = from_bare_table(without_heat(text))) return std::vector<ShownStep>{std::move(*table)};
   return from_sheet(source, diagnostics);
 }
 
