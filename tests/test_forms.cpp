@@ -62,6 +62,24 @@ TEST_CASE("what NumPy prints is read without a word") {
         Pasted{"0.1 0.2 0.3 0.4 ; 0.5 0.6 0.7 0.8", ""});
 }
 
+TEST_CASE("a list that NumPy prints over several lines is one row") {
+  const std::string note = "note: [X] is read as one list, printed over several lines\n";
+  CHECK(pasted("[1. 2. 3.\n 4. 5.]") == Pasted{"1. 2. 3. 4. 5.", note});
+  CHECK(pasted("[ 1.  -2.5\n  0.   3.\n  inf]\n") == Pasted{"1. -2.5 0. 3. inf", note});
+  // print(np.arange(32) / 7): lines of the same number of words, none with room for one more.
+  const std::string print =
+      "[0.         0.14285714 0.28571429 0.42857143 0.57142857 0.71428571\n"
+      " 0.85714286 1.         1.14285714 1.28571429 1.42857143 1.57142857]";
+  CHECK(pasted(print).messages == note);
+  CHECK(pasted(print).matrix ==
+        "0. 0.14285714 0.28571429 0.42857143 0.57142857 0.71428571 "
+        "0.85714286 1. 1.14285714 1.28571429 1.42857143 1.57142857");
+  // In MATLAB a line is a row.
+  CHECK(pasted("[1 2\n 3 4]") == Pasted{"1 2 ; 3 4", ""});
+  CHECK(rows("[1 2\n 3 4 5]").told.find("row 2 of [X] has 3 numbers, but row 1 has 2") != std::string::npos);
+  CHECK(rows("A = [1 2 3\n 4 5]").told.find("row 2 of") != std::string::npos);
+}
+
 TEST_CASE("calls are read for the list that is their argument") {
   CHECK(pasted("array([[1., 0.],\n       [0., 1.]], dtype=float32)") ==
         in_form("1. 0. ; 0. 1.", "a NumPy array"));
@@ -330,6 +348,35 @@ TEST_CASE("commas inside numbers are decimal or of thousands, as all numbers tog
              "note: commas in [X] are read as thousands separators, because a tab separates the numbers\n"});
   CHECK(pasted("1.234,5\t2\n1,000\t3\n").matrix == "1234.5 2 ; 1.000 3");
   CHECK(pasted("1,234,567\t2\n").matrix == "1234567 2");
+}
+
+TEST_CASE("spaces inside the numbers of a table are thousands separators, as commas may be") {
+  const std::string spaces = "note: spaces inside a number of [X] are read as thousands separators\n";
+  const std::string commas =
+      "note: commas in [X] are read as decimal points, because a tab separates the numbers\n";
+  for (const std::string space : {" ", "\u00a0", "\u202f", "\u2009", "\u2007"}) {
+    CAPTURE(space);
+    CHECK(pasted("1" + space + "234.5\t-2" + space + "000\n3.5\t4\n") ==
+          Pasted{"1234.5 -2000 ; 3.5 4", spaces});
+    CHECK(pasted("1" + space + "234,5\t2\n3,5\t12" + space + "345" + space + "678\n") ==
+          Pasted{"1234.5 2 ; 3.5 12345678", spaces + commas});
+    CHECK(pasted("1" + space + "234.5,2\n3.5,4\n") == Pasted{"1234.5 2 ; 3.5 4", spaces});
+    CHECK(pasted("1" + space + "234,5;2\n3,5;4\n").matrix == "1234.5 2 ; 3.5 4");
+    // Under a heading, with labels, in quotes.
+    CHECK(pasted("\tthe\tcat\nthe\t1" + space + "234,5\t2\ncat\t1\t2\n").matrix ==
+          "the: 1234.5 2 ; cat: 1 2");
+    CHECK(pasted(",a,b\nr,\"1" + space + "234,5\",2\ns,1,2\n").matrix == "r: 1234.5 2 ; s: 1 2");
+  }
+}
+
+TEST_CASE("elsewhere spaces separate numbers") {
+  CHECK(pasted("1 234 567\n") == Pasted{"1 234 567", ""});
+  CHECK(pasted("1 200, 3 400\n") == Pasted{"1 200 3 400", ""});                            // a list
+  CHECK(pasted("[1 200;3 400]") == Pasted{"1 200 ; 3 400", ""});                           // MATLAB
+  CHECK(pasted("1 200;3 400") == Pasted{"1 200 ; 3 400", ""});                             // on one line
+  CHECK(pasted("1 200\t3 40\n5 600\t7 800\n") == Pasted{"1 200 3 40 ; 5 600 7 800", ""});  // 40 is no group
+  CHECK(pasted("0 200\t3 400\n") == Pasted{"0 200 3 400", ""});  // nor does a group follow 0
+  CHECK(pasted("1234 567\t1\n") == Pasted{"1234 567 1", ""});
 }
 
 TEST_CASE("what is missing is told where it is missing") {

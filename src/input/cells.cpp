@@ -4,6 +4,25 @@
 #include <utility>
 
 namespace qkv {
+namespace {
+
+// "1 234,5" → "1234,5"
+void close_up_thousands(FoldedWord& word) {
+  std::size_t kept = 0;
+  for (std::size_t at = 0; at < word.text.size();) {
+    if (const std::size_t space = thousands_space_length(word.text, at); space > 0) {
+      at += space;
+      continue;
+    }
+    word.text[kept] = word.text[at];
+    word.offsets[kept++] = word.offsets[at++];
+  }
+  word.offsets[kept] = word.offsets.back();
+  word.text.resize(kept);
+  word.offsets.resize(kept + 1);
+}
+
+}  // namespace
 
 FoldedWord CellReader::folded(const Word& word) const {
   std::string_view text = written(word);
@@ -15,6 +34,7 @@ FoldedWord CellReader::folded(const Word& word) const {
   if (word.spelling < 0) {
     FoldedWord result = folded_word(text);
     for (std::size_t& offset : result.offsets) offset += begin;
+    if (has_spaced_thousands(result.text)) close_up_thousands(result);
     return result;
   }
   // Where in the word a fault lies cannot be said: all of it.

@@ -42,6 +42,7 @@ class MatrixReader {
       return std::nullopt;
     }
     find_elisions();
+    judge_spaces();
     judge_commas();
     drop_heading({place_, faults_}, cells_, table_);
     drop_line_numbers();
@@ -114,6 +115,22 @@ class MatrixReader {
                    "请全部写出；让 NumPy 打印全部：np.set_printoptions(threshold=sys.maxsize)，PyTorch："
                    "torch.set_printoptions(profile=\"full\")"}));
       }
+    }
+  }
+
+  // "1 234,5": told of once.
+  void judge_spaces() {
+    for (const Word& word : table_.words) {
+      const std::string_view whole = written(word.span);
+      const bool may_be = whole.find_first_of(" \xc2\xe2\xe3") != std::string_view::npos;
+      if (!may_be || word.is_missing || word.spelling >= 0 || CellReader::is_too_long(word)) continue;
+      const std::string_view inner =
+          word.is_quoted && whole.size() > 1 ? whole.substr(1, whole.size() - 2) : whole;
+      if (!has_spaced_thousands(folded(inner))) continue;
+      faults_.note(word.span, say({"spaces inside a number of {0} are read as thousands separators",
+                                   "{0} 中数内的空格读作千位分隔符"},
+                                  place_.called));
+      return;
     }
   }
 

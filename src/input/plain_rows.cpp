@@ -51,7 +51,8 @@ class PlainReader {
 
   void read_lines(Span body, bool is_one_row) {
     body_ = body;
-    is_one_row_ = is_one_row;
+    is_one_row_ = is_one_row || is_wrapped_list();
+    thousands_end_at_ = guess_spaced_thousands();
     commas_are_inner_ = guess_inner_commas();
     if (!commas_are_inner_) doubt_commas();
     read_words();
@@ -97,6 +98,119 @@ class PlainReader {
     }
   }
 
+  // "[1. 2. 3." and below it " 4. 5.]": one list as NumPy prints it, without commas.  In MATLAB a line is a
+  // row, so the last line must be shorter than the others, or every other so long that no word had room on
+  // it.
+  bool is_wrapped_list() {
+    constexpr std::size_t kLineOfNumpy = 75;
+    std::vector<std::size_t> words_in_line;
+    std::size_t length_before = 0;  // of the line before
+    std::size_t opened = 0;
+    bool is_closed = false;
+    bool are_full = true;
+    bool is_possible = true;
+    Span first_line;
+    each_line([&](const Line& line) {
+      if (words_in_line.empty()) first_line = line.content;
+      std::size_t words = 0;
+      std::size_t first_word = 0;  // its length
+      bool is_in_word = false;
+      for (std::size_t at = line.content.begin; at < line.content.end && is_possible;) {
+        const Folded c = fold_at(text_, at);
+        at += c.length;
+        if (is_closed || (opened == 0 && c.value != '[')) is_possible = false;
+        if (c.value == '[') {
+          is_possible = is_possible && ++opened == 1;
+        } else if (c.value == ']') {
+          is_closed = true;
+        } else if (is_space(c.value)) {
+          is_in_word = false;
+        } else {
+          const bool is_of_number = (c.value >= '0' && c.value <= '9') || c.value == '.' || c.value == '-' ||
+                                    c.value == '+' || (c.value >= 'a' && c.value <= 'z');
+          if (!is_of_number) is_possible = false;
+          if (!is_in_word) ++words;
+          is_in_word = true;
+          if (words == 1) ++first_word;
+        }
+      }
+      if (!words_in_line.empty() && length_before + 1 + first_word <= kLineOfNumpy) are_full = false;
+      length_before = line.content.end - line.whole.begin;
+      words_in_line.push_back(words);
+      return is_possible;
+    });
+    if (!is_possible || !is_closed || words_in_line.size() < 2) return false;
+    const std::size_t wide = words_in_line.front();
+    const bool are_equal = std::all_of(words_in_line.begin(), words_in_line.end() - 1,
+                                       [&](std::size_t words) { return words == wide; });
+    if (!are_equal || words_in_line.back() > wide) return false;
+    if (words_in_line.back() == wide && !are_full) return false;
+    faults_.note({body_.begin, body_.begin}, say({"{0} is read as one list, printed over several lines",
+                                                  "{0} 读作一个列表，打印时折成了几行"},
+                                                 place_.called));
+    return true;
+  }
+
+  // "1 234,5 <tab> 2 000": the sign that ends a number whose thousands are set apart by spaces; 0 where
+  // spaces separate cells.  On every line the same number of cells, and a space nowhere but in such numbers.
+  char guess_spaced_thousands() const {
+    for (const char separator : {'\t', ';', ','}) {
+      if (are_spaced_thousands(separator)) return separator;
+    }
+    return 0;
+  }
+
+  bool are_spaced_thousands(char separator) const {
+    std::size_t lines = 0;
+    std::size_t expected = 0;  // cells
+    bool is_possible = true;
+    bool is_found = false;
+    each_line([&](const Line& line) {
+      std::size_t cells = 0;
+      for (std::size_t at = line.whole.begin; at <= line.whole.end && is_possible; ++at) {
+        Span cell{at, at};
+        while (at < line.whole.end && fold_at(text_, at).value != separator) {
+          const Folded c = fold_at(text_, at);
+          if (is_open_bracket(c.value) || is_close_bracket(c.value)) is_possible = false;
+          at += c.length;
+        }
+        cell.end = std::min(at, line.whole.end);
+        ++cells;
+        const Span inner = trimmed(text_, cell);
+        // Behind its comma a list has a space, a table that a program wrote has none.
+        if (separator == ',' && inner != cell) is_possible = false;
+        if (written(inner).starts_with('"') || !has_space(inner)) continue;
+        is_found = is_possible = is_possible && is_number_with_spaces(inner);
+      }
+      if (lines++ == 0) expected = cells;
+      is_possible = is_possible && cells == expected && cells > 1;
+      return is_possible;
+    });
+    // On a single line "1 200;3 400" are two rows, as MATLAB writes them.
+    return is_possible && is_found && (separator != ';' || lines > 1);
+  }
+
+  bool has_space(Span span) const {
+    for (std::size_t at = span.begin; at < span.end; at += fold_at(text_, at).length) {
+      if (is_space(fold_at(text_, at).value)) return true;
+    }
+    return false;
+  }
+
+  bool is_number_with_spaces(Span span) const {
+    constexpr std::size_t kLongest = 100;  // bytes
+    return span.end - span.begin <= kLongest && has_spaced_thousands(folded(written(span)));
+  }
+
+  // The number with spaces that begins at `at` and fills its cell; empty where there is none.
+  Span spaced_number_at(std::size_t at, std::size_t end) const {
+    std::size_t cell_end = at;
+    while (cell_end < end && fold_at(text_, cell_end).value != thousands_end_at_)
+      cell_end += fold_at(text_, cell_end).length;
+    const Span cell = trimmed(text_, {at, cell_end});
+    return has_space(cell) && is_number_with_spaces(cell) ? cell : Span{at, at};
+  }
+
   // "1,5 <tab> -2,25": where tabs separate the cells, or ";" does on every line, a comma
   // between two digits is part of a number.  Brackets or spaces around commas say otherwise.
   bool guess_inner_commas() {
@@ -115,7 +229,8 @@ class PlainReader {
         if (c.value == '\t') has_tabs = true;
         if (c.value == ';' && next < line.content.end) ++inner_semicolons;
         if (c.value == '\t' || c.value == ';') field_has_comma = false;
-        if (c.value == ' ' || is_open_bracket(c.value) || c.value == '"') is_possible = false;
+        if (c.value == ' ' && thousands_end_at_ == 0) is_possible = false;
+        if (is_open_bracket(c.value) || c.value == '"') is_possible = false;
         if (c.value == ',') {
           if (!is_digit_at(next, line) || !is_digit_before(at, line)) is_possible = false;
           if (field_has_comma && !is_group_at(next, line)) is_possible = false;  // not 1,234,567
@@ -284,6 +399,10 @@ class PlainReader {
       } else if (const std::size_t arrow = arrow_length(text_.substr(at, end - at)); arrow > 0) {
         mark_label({at, at + arrow});
         at += arrow;
+      } else if (const Span number = thousands_end_at_ != 0 ? spaced_number_at(at, end) : Span{at, at};
+                 number.end > at) {
+        add_word({.span = number});
+        at = number.end;
       } else if (text_.substr(at, end - at).starts_with("//")) {
         at = end;  // a comment in C
       } else {
@@ -467,6 +586,7 @@ class PlainReader {
   bool goes_on_ = false;  // after "..." at the end of a line
   bool commas_are_inner_ = false;
   bool semicolons_separate_cells_ = false;
+  char thousands_end_at_ = 0;  // what ends a number with spaces in it; 0: no number has any
 
   RowText row_;  // the row being read
   bool is_row_open_ = false;

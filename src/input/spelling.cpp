@@ -234,6 +234,37 @@ std::optional<std::string> times_power_of_ten(std::string_view number, int expon
   return (is_negative ? "-" : "") + result;
 }
 
+std::size_t thousands_space_length(std::string_view folded, std::size_t at) {
+  if (folded[at] == ' ') return 1;
+  for (const std::string_view space : {"\u2009", "\u202f", "\u2007"}) {
+    if (folded.substr(at).starts_with(space)) return space.size();
+  }
+  return 0;
+}
+
+bool has_spaced_thousands(std::string_view folded) {
+  const auto digits_at = [&](std::size_t at) {
+    std::size_t end = at;
+    while (end < folded.size() && is_digit(folded[end])) ++end;
+    return end - at;
+  };
+  std::size_t at = folded.size() - without_sign(folded).size();
+  const std::size_t first = digits_at(at);
+  if (first == 0 || first > 3 || folded[at] == '0') return false;
+  at += first;
+  if (at >= folded.size()) return false;
+  const std::string_view space = folded.substr(at, thousands_space_length(folded, at));
+  if (space.empty()) return false;
+  while (folded.substr(at).starts_with(space)) {
+    at += space.size();
+    if (digits_at(at) != 3) return false;
+    at += 3;
+  }
+  if (at == folded.size()) return true;
+  if (folded[at] != '.' && folded[at] != ',') return false;
+  return at + 1 + digits_at(at + 1) == folded.size();
+}
+
 bool is_elision(std::string_view word) {
   for (const std::string_view dots :
        {"…", "⋯", "⋮", "⋱", "\\cdots", "\\dots", "\\ldots", "\\vdots", "\\ddots"}) {

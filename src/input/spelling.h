@@ -22,6 +22,13 @@ bool begins_number_call(std::string_view before_bracket, char bracket);
 // nullopt when the word is no decimal.
 std::optional<std::string> times_power_of_ten(std::string_view number, int exponent);
 
+// "1 234,5": a number whose thousands are set apart by spaces, plain, thin or narrow; all of the text.
+//   folded  full-width forms and the no-break space are already ASCII
+bool has_spaced_thousands(std::string_view folded);
+
+// The sign for a space that stands at `at`, of those that may set thousands apart; its bytes, else 0.
+std::size_t thousands_space_length(std::string_view folded, std::size_t at);
+
 // "...", "⋯", "\cdots": numbers were left out when the matrix was printed.
 bool is_elision(std::string_view word);
 
