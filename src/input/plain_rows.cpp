@@ -99,56 +99,70 @@ class PlainReader {
   }
 
   // "[1. 2. 3." and below it " 4. 5.]": one list as NumPy prints it, without commas.  In MATLAB a line is a
-  // row, so the last line must be shorter than the others, or every other so long that no word had room on
-  // it.
+  // row, so the last line must be shorter than the others, or the others as long as NumPy makes them.
   bool is_wrapped_list() {
-    constexpr std::size_t kLineOfNumpy = 75;
-    std::vector<std::size_t> words_in_line;
-    std::size_t length_before = 0;  // of the line before
-    std::size_t opened = 0;
-    bool is_closed = false;
-    bool are_full = true;
-    bool is_possible = true;
-    Span first_line;
-    each_line([&](const Line& line) {
-      if (words_in_line.empty()) first_line = line.content;
-      std::size_t words = 0;
-      std::size_t first_word = 0;  // its length
-      bool is_in_word = false;
-      for (std::size_t at = line.content.begin; at < line.content.end && is_possible;) {
-        const Folded c = fold_at(text_, at);
-        at += c.length;
-        if (is_closed || (opened == 0 && c.value != '[')) is_possible = false;
-        if (c.value == '[') {
-          is_possible = is_possible && ++opened == 1;
-        } else if (c.value == ']') {
-          is_closed = true;
-        } else if (is_space(c.value)) {
-          is_in_word = false;
-        } else {
-          const bool is_of_number = (c.value >= '0' && c.value <= '9') || c.value == '.' || c.value == '-' ||
-                                    c.value == '+' || (c.value >= 'a' && c.value <= 'z');
-          if (!is_of_number) is_possible = false;
-          if (!is_in_word) ++words;
-          is_in_word = true;
-          if (words == 1) ++first_word;
-        }
-      }
-      if (!words_in_line.empty() && length_before + 1 + first_word <= kLineOfNumpy) are_full = false;
-      length_before = line.content.end - line.whole.begin;
-      words_in_line.push_back(words);
-      return is_possible;
-    });
-    if (!is_possible || !is_closed || words_in_line.size() < 2) return false;
-    const std::size_t wide = words_in_line.front();
-    const bool are_equal = std::all_of(words_in_line.begin(), words_in_line.end() - 1,
-                                       [&](std::size_t words) { return words == wide; });
-    if (!are_equal || words_in_line.back() > wide) return false;
-    if (words_in_line.back() == wide && !are_full) return false;
-    faults_.note({body_.begin, body_.begin}, say({"{0} is read as one list, printed over several lines",
-                                                  "{0} 读作一个列表，打印时折成了几行"},
-                                                 place_.called));
+    const std::vector<std::vector<Span>> lines = lines_of_list();
+    if (lines.size() < 2) return false;
+    const std::size_t wide = lines.front().size();
+    const bool are_equal =
+        std::all_of(lines.begin(), lines.end() - 1, [&](const auto& words) { return words.size() == wide; });
+    if (!are_equal || lines.back().empty() || lines.back().size() > wide) return false;
+    if (lines.back().size() == wide && !are_full(lines)) return false;
+    faults_.note(
+        {lines.front().front().begin, lines.front().back().end},
+        say({"{0} is read as one list, printed over several lines", "{0} 读作一个列表，打印时折成了几行"},
+            place_.called));
     return true;
+  }
+
+  // The words of each line, where the whole is one bracket with numbers and spaces in it; else nothing.
+  std::vector<std::vector<Span>> lines_of_list() const {
+    std::vector<std::vector<Span>> lines;
+    int depth = 0;
+    bool is_list = true;
+    each_line([&](const Line& line) {
+      lines.emplace_back();
+      bool is_in_word = false;
+      for (std::size_t at = line.content.begin; at < line.content.end && is_list;) {
+        const Folded c = fold_at(text_, at);
+        const bool is_of_number = (c.value >= '0' && c.value <= '9') || (c.value >= 'a' && c.value <= 'z') ||
+                                  c.value == '.' || c.value == '-' || c.value == '+';
+        if (is_of_number && depth == 1) {
+          if (!is_in_word) lines.back().push_back({at, at});
+          lines.back().back().end = at + c.length;
+        } else if (c.value == '[') {
+          is_list = ++depth == 1 && lines.size() == 1 && lines.back().empty();
+        } else if (c.value == ']' && depth == 1) {
+          depth = -1;  // nothing may follow
+        } else {
+          is_list = is_space(c.value);
+        }
+        is_in_word = is_of_number;
+        at += c.length;
+      }
+      return is_list;
+    });
+    if (!is_list || depth != -1) lines.clear();
+    return lines;
+  }
+
+  // Do they end where NumPy breaks lines, with no room for one more number of their width?
+  bool are_full(const std::vector<std::vector<Span>>& lines) const {
+    constexpr std::size_t kLineOfNumpy = 75;
+    std::size_t longest = 0;
+    std::size_t before_point = 0;
+    std::size_t behind_point = 0;
+    for (const std::vector<Span>& words : lines) {
+      const std::size_t above = text_.rfind('\n', words.front().begin);
+      const std::size_t line_begin = above == std::string_view::npos ? 0 : above + 1;
+      longest = std::max(longest, words.back().end - line_begin);
+      for (const Span word : words) {
+        const std::size_t point = std::min(written(word).find('.'), word.end - word.begin);
+        before_point = std::max(before_point, point);
+        behind_point = std::max(behind_point, word.end - word.begin - point);
+      }
+    }
+    return longest <= kLineOfNumpy && longest + 1 + before_point + behind_point > kLineOfNumpy;
   }
 
   // "1 234,5 <tab> 2 000": the sign that ends a number whose thousands are set apart by spaces; 0 where
