@@ -190,6 +190,38 @@ TEST_CASE("what Julia and PyTorch's C++ print") {
   CHECK(pasted(" 0.01 *\n 1  2\n 3  4\n[ CPUFloatType{2,2} ]\n").matrix == "0.01 0.02 ; 0.03 0.04");
 }
 
+TEST_CASE("what dput of R writes, also of one number") {
+  CHECK(pasted("structure(c(1, 2, 3, 4), dim = c(2L, 2L))").matrix == "1 3 ; 2 4");
+  CHECK(pasted("structure(c(1, 2, 3, 4), .Dim = c(2L, 2L))").matrix == "1 3 ; 2 4");
+  CHECK(pasted("structure(5, dim = c(1L, 1L))") == in_form("5", "a matrix in R"));
+  CHECK(pasted("structure(-0.5, dim = c(1L, 1L), dimnames = list(\"a\", \"b\"))") ==
+        in_form("-0.5", "a matrix in R"));
+  CHECK(pasted("structure(2L, .Dim = c(1L, 1L))").matrix == "2");
+}
+
+TEST_CASE("lists of Rust and Go") {
+  for (const std::string text :
+       {"vec![vec![1.0, 2.5], vec![-3.0, 4.0]]",
+        "let a: Vec<Vec<f64>> = vec![vec![1.0, 2.5], vec![-3.0, 4.0]];",
+        "let mut a = vec![\n    vec![1.0_f64, 2.5],\n    vec![-3.0, 4.0f64],\n];",
+        "let a: [[f64; 2]; 2] = [[1.0, 2.5], [-3.0, 4.0]];", "array![[1.0, 2.5], [-3.0, 4.0]]"}) {
+    CAPTURE(text);
+    CHECK(pasted(text) == in_form("1.0 2.5 ; -3.0 4.0", "a list in Rust"));
+  }
+  for (const std::string text :
+       {"[][]float64{{1.0, 2.5}, {-3.0, 4.0}}", "a := [][]float64{\n\t{1.0, 2.5},\n\t{-3.0, 4.0},\n}\n",
+        "var a = [2][2]float64{{1.0, 2.5}, {-3.0, 4.0}}", "[...][2]float64{{1.0, 2.5}, {-3.0, 4.0}}",
+        "[][]float64{[]float64{1.0, 2.5}, []float64{-3.0, 4.0}}"}) {
+    CAPTURE(text);
+    CHECK(pasted(text) == in_form("1.0 2.5 ; -3.0 4.0", "a list in Go"));
+  }
+  CHECK(pasted("vec![1.0, 2.5]") == in_form("1.0 2.5", "a list in Rust"));
+  CHECK(pasted("[]float64{1.0, 2.5}") == in_form("1.0 2.5", "a list in Go"));
+  // Of several, the one with the section's name.
+  CHECK(pasted("let q = vec![vec![1.0]];\nlet k: Vec<Vec<f64>> = vec![vec![2.0]];\n", "K").matrix == "2.0");
+  CHECK(pasted("q := [][]float64{{1}}\nk := [][]float64{{2}}\n", "K").matrix == "2");
+}
+
 TEST_CASE("nested lists of Mathematica, JSON, C and C++") {
   CHECK(pasted("{{1, -5/2, 1/4}, {0, 3, 4.}}") == Pasted{"1 -5/2 1/4 ; 0 3 4.", ""});
   CHECK(pasted("{{1.5*^-3, Sqrt[2]/2}}") == Pasted{"1.5e-3 sqrt(2)/2", ""});

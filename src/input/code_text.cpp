@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "input/fold.h"
+#include "input/forms.h"
 #include "input/lines.h"
 
 namespace qkv {
@@ -24,7 +25,42 @@ std::size_t after_prompt(std::string_view text, std::size_t at, std::size_t end)
   return rest.starts_with("In") ? line_end : close + 2;
 }
 
+bool is_behind_colon(std::string_view text, std::size_t begin, std::size_t at) {
+  const Span before = trimmed(text, {begin, at});
+  return before.end > before.begin && text[before.end - 1] == ':';
+}
+
+// "a" of Rust's "let mut a: Vec<Vec<f64>>"; any other name is the whole.
+Span without_let(std::string_view text, Span name) {
+  const auto drop = [&](std::string_view word) {
+    const bool is_there = text.substr(name.begin, name.end - name.begin).starts_with(word);
+    if (is_there) name.begin += word.size();
+    return is_there;
+  };
+  if (!drop("let ")) return name;
+  drop("mut ");
+  name.end = std::min(text.find(':', name.begin), name.end);
+  return trimmed(text, name);
+}
+
 }  // namespace
+
+std::size_t list_type_length(std::string_view text, std::size_t at, std::size_t end) {
+  const std::string_view rest = text.substr(at, end - at);
+  for (const std::string_view macro : {"vec!", "array!"}) {
+    if (rest.starts_with(macro) && rest.size() > macro.size() && rest[macro.size()] == '[')
+      return macro.size();
+  }
+  std::size_t inside = 0;  // "[]", "[2]" or "[...]", as often as there are dimensions
+  while (inside < rest.size() && rest[inside] == '[') {
+    const std::size_t close = rest.find_first_not_of("0123456789.", inside + 1);
+    if (close == std::string_view::npos || rest[close] != ']') return 0;
+    inside = close + 1;
+  }
+  if (inside == 0) return 0;
+  const std::size_t type_end = end_of_name(rest, inside, rest.size());
+  return type_end > inside && type_end < rest.size() && rest[type_end] == '{' ? type_end : 0;
+}
 
 std::size_t end_of_name(std::string_view text, std::size_t at, std::size_t end) {
   if (at >= end || !is_letter(text[at])) return at;
@@ -71,9 +107,15 @@ std::optional<Declaration> declaration_at(std::string_view text, std::size_t beg
       found.value = at + 2;
       return found.name.begin < found.name.end ? std::optional(found) : std::nullopt;
     }
+    if (rest.starts_with(":=") && angles == 0) {
+      found.name = trimmed(text, {begin, at});
+      found.value = at + 2;
+      const bool is_name = is_plain_name(text.substr(found.name.begin, found.name.end - found.name.begin));
+      return is_name ? std::optional(found) : std::nullopt;
+    }
     if (c.value == '=' && angles == 0) {
       if (rest.starts_with("==") || rest.starts_with("=>")) return std::nullopt;
-      found.name = trimmed(text, {begin, dimensions.value_or(at)});
+      found.name = without_let(text, trimmed(text, {begin, dimensions.value_or(at)}));
       found.value = at + c.length;
       if (!is_plain_name(text.substr(found.name.begin, found.name.end - found.name.begin)) && !found.has_type)
         return std::nullopt;
@@ -90,6 +132,10 @@ std::optional<Declaration> declaration_at(std::string_view text, std::size_t beg
       if (angles == 0) return std::nullopt;
       --angles;
       found.has_type = true;
+    } else if (c.value == '[' && is_behind_colon(text, begin, at)) {
+      at = end_of_bracket(text, at, line_end);  // "[[f64; 2]; 2]"
+      found.has_type = true;
+      continue;
     } else if (c.value == '[') {
       // Only a size between the brackets: "[1, 0]" is a row.
       std::size_t inside = at + 1;

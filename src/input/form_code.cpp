@@ -32,6 +32,8 @@ constexpr Text kJax{"a JAX array", " JAX 数组"};
 constexpr Text kTensorFlow{"a TensorFlow tensor", " TensorFlow 张量"};
 constexpr Text kSymPy{"a SymPy matrix", " SymPy 矩阵"};
 constexpr Text kR{"a matrix in R", " R 的矩阵"};
+constexpr Text kRust{"a list in Rust", " Rust 的列表"};
+constexpr Text kGo{"a list in Go", " Go 的列表"};
 
 // By the last part of the name.
 constexpr std::array<Call, 19> kCalls{{{"array", kNumpy},
@@ -107,6 +109,13 @@ class CodeReader {
     Value found;
     if (at >= end_) return std::nullopt;
     if (text_.substr(at, end_ - at).starts_with("<tf.")) return tensorflow_repr(at);
+    if (const std::size_t type = list_type_length(text_, at, end_); type > 0) {
+      found.form = text_[at] == '[' ? say(kGo) : say(kRust);
+      found.list = {at + type, end_of_bracket(text_, at + type, end_)};
+      found.end = found.list.end;
+      --depth_;
+      return found;
+    }
     if (is_open_bracket(fold_at(text_, at).value)) {
       found.list = {at, end_of_bracket(text_, at, end_)};
       found.end = found.list.end;
@@ -163,6 +172,12 @@ class CodeReader {
       at = end + 1;
     }
     found.end = close;
+    // "structure(5, dim = c(1L, 1L))": how R writes a matrix of one number.
+    const bool is_single = call.name == "structure" && !list && single_ && found.rows == 1 && found.cols == 1;
+    if (is_single) {
+      found.list = *single_;
+      found.is_flat = true;
+    }
     if (!found.list.end && !list) return std::nullopt;
     if (list) {
       found.list = list->list;
@@ -197,7 +212,8 @@ class CodeReader {
   bool argument(Span span, Value& call, std::optional<Value>& list, std::vector<long>& sizes) {
     span.begin = std::min(skip_blank(text_, span.begin, span.end), span.end);
     const std::string_view written = text_.substr(span.begin, span.end - span.begin);
-    const std::size_t name_end = end_of_name(text_, span.begin, span.end);
+    const bool is_dim_of_old = written.starts_with(".Dim");  // before R 4.0
+    const std::size_t name_end = end_of_name(text_, span.begin + (is_dim_of_old ? 1 : 0), span.end);
     const std::size_t equals = skip_blank(text_, name_end, span.end);
     std::string_view name;
     if (name_end > span.begin && is_at(equals, '=')) {
@@ -209,7 +225,7 @@ class CodeReader {
     if (!name.empty() && !is_part && !is_one_of(name, kListArguments)) {
       if (name == "nrow") call.rows = whole(value_text);
       if (name == "ncol") call.cols = whole(value_text);
-      if (name == "dim") dimensions(span, call);
+      if (name == "dim" || name == ".Dim") dimensions(span, call);
       if (name == "byrow") has_byrow_ = value_text.starts_with('T');
       return true;
     }
@@ -219,6 +235,7 @@ class CodeReader {
       call.parts.push_back(part->list);
       return true;
     }
+    if (!list && !single_) single_ = trimmed(text_, span);
     if (const auto size = whole(written)) {
       sizes.push_back(*size);
     } else if (written.starts_with('T') && sizes.size() == 2) {
@@ -291,6 +308,7 @@ class CodeReader {
   std::size_t end_;
   int depth_ = 0;
   bool has_byrow_ = false;
+  std::optional<Span> single_;  // the first argument without a name
 };
 
 struct Statement {
@@ -305,7 +323,8 @@ std::optional<Statement> statement(std::string_view text, Span body) {
   if (!value) return std::nullopt;
   const bool is_code = !value->form.empty() || (declared && declared->has_type) || value->is_flat;
   if (declared && declared->has_type && value->form.empty())
-    value->form = say({"an array in C or C++", " C/C++ 数组"});
+    value->form =
+        text.substr(begin).starts_with("let ") ? say(kRust) : say({"an array in C or C++", " C/C++ 数组"});
   return Statement{std::move(*value), is_code};
 }
 

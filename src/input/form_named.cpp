@@ -40,8 +40,10 @@ bool recognises(const Paste& paste, Span body) {
   if (!json_pieces(text, body).empty()) return true;
   const std::vector<NamedPiece> pieces = named_pieces(text, body);
   if (pieces.size() < 2 || has_sections(text, body)) return false;
-  const bool has_rows_above =
-      skip_blank(text, body.begin, body.end) != skip_blank(text, pieces.front().name.begin, body.end);
+  // The first name need not begin its line: "let q = …".
+  const Span above{body.begin, pieces.front().name.begin};
+  const bool has_rows_above = paste.written(above).find('\n', skip_blank(text, above.begin, above.end) -
+                                                                  above.begin) != std::string_view::npos;
   // A setting left among rows is an error of its own.
   return !has_rows_above && std::any_of(pieces.begin(), pieces.end(), [&](const NamedPiece& piece) {
     return begins_matrix(text, piece, body.end);

@@ -91,7 +91,9 @@ std::vector<NamedPiece> named_pieces(std::string_view text, Span body) {
 bool begins_matrix(std::string_view text, const NamedPiece& piece, std::size_t end) {
   const std::size_t at = skip_blank(text, piece.value, end);
   if (at >= end) return false;
-  if (is_bracket_at(text, at, end) || text[at] == '\\' || begins_matrix_call(text, at, end)) return true;
+  if (is_bracket_at(text, at, end) || text[at] == '\\' || begins_matrix_call(text, at, end) ||
+      list_type_length(text, at, end) > 0)
+    return true;
   return text.substr(piece.value, at - piece.value).find('\n') != std::string_view::npos ||
          (piece.value > 0 && text[piece.value - 1] == '\n');
 }

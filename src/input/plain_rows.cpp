@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/display_width.h"
+#include "input/code_text.h"
 #include "input/fold.h"
 #include "input/lines.h"
 #include "input/spelling.h"
@@ -387,6 +388,10 @@ class PlainReader {
       if (const std::size_t frame = frame_length(text_.substr(at, end - at));
           is_space(c.value) || frame > 0) {
         at = std::max(here.end, at + frame);
+      } else if (const std::size_t type =
+                     c.value == 'v' || c.value == '[' ? list_type_length(text_, at, end) : 0;
+                 type > 0) {
+        at += type;  // each row of a list in Rust or Go may say its own
       } else if (is_open_bracket(c.value)) {
         open_bracket(here);
         at = here.end;

@@ -153,8 +153,16 @@ void write_fractions(std::string& text) {
   }
 }
 
-// "1.0f", "1.0L"
+// "1.0f", "1.0L"; "1.0f64" and "1_f64"
 void drop_suffix(std::string& text) {
+  for (const std::string_view type : {"f32", "f64", "i32", "i64", "u8"}) {
+    if (!text.ends_with(type) || text.size() == type.size()) continue;
+    std::size_t end = text.size() - type.size();
+    if (text[end - 1] == '_') --end;
+    if (end == 0 || !(is_digit(text[end - 1]) || text[end - 1] == '.')) continue;
+    text.resize(end);
+    return;
+  }
   if (text.size() < 2) return;
   const char before = text[text.size() - 2];
   if (!is_digit(before) && before != '.') return;
