@@ -519,6 +519,13 @@ TEST_CASE("an expectation of a step that is not there says why") {
         "error: this problem has no step 'Y': [W_O] is not given\n");
   CHECK(messages("[weights]\n1\n[V]\n2\n[expect.scores]\n1\n") ==
         "error: this problem has no step 'scores': the calculation starts at [weights]\n");
+  // Not that it starts later: these ways have no such step at all.
+  CHECK(messages("tile = 1x1\n" + kQK + "[V]\n1\n2\n[expect.weights]\n1 2\n3 4\n") ==
+        "error: this problem has no step 'weights': with tile the softmax goes over the keys tile by tile, "
+        "and no "
+        "row of weights is ever whole\n");
+  CHECK(messages("method = linear\n" + kQK + "[V]\n1\n2\n[expect.exp]\n1 2\n3 4\n") ==
+        "error: this problem has no step 'exp': method is linear, which has no softmax\n");
   CHECK(messages(kQK + "[expect.output]\n1\n2\n") ==
         "error: 'output' is symbolic here, and cannot be compared with numbers\n");
   CHECK(told(kQK + "[expect.wieghts]\n1\n2\n") ==

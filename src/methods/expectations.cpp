@@ -10,8 +10,24 @@
 namespace qkv {
 namespace {
 
+// The calculation starts behind the step, or its method goes another way.
+Said why_absent(std::string_view name, const StepName& step, const Problem& problem) {
+  if (step.absent) return say(*step.absent);
+  const std::string_view first = entry_name(problem.entry);
+  const std::vector<std::string_view> order = step_names();
+  if (std::find(order.begin(), order.end(), name) < std::find(order.begin(), order.end(), first))
+    return say({"the calculation starts at [{0}]", "计算从 [{0}] 开始"}, first);
+  if (problem.method == MethodKind::linear)
+    return say({"method is linear, which has no softmax", "method 为 linear，没有 softmax"});
+  if (problem.tile) {
+    return say({"with tile the softmax goes over the keys tile by tile, and no row of weights is ever whole",
+                "设置了 tile，softmax 逐块处理键，不会写出完整的一行权重"});
+  }
+  return say({"its calculation goes another way", "这种计算不经过它"});
+}
+
 // Why an expectation cannot be compared, and what to do; empty when it can.
-std::pair<Said, Said> objection(const Expectation& expected, Entry entry, const Plan& plan) {
+std::pair<Said, Said> objection(const Expectation& expected, const Problem& problem, const Plan& plan) {
   const std::string& id = expected.step;
   const auto found = plan.find(id);
   if (!found) {
@@ -24,10 +40,7 @@ std::pair<Said, Said> objection(const Expectation& expected, Entry entry, const 
       return {say({"this problem has no step '{0}'", "这道题没有步骤“{0}”"}, id),
               say({"it has {0}", "它有 {0}"}, fmt::format("{}", fmt::join(others, ", ")))};
     }
-    const auto& absent = find_step_name(name)->absent;
-    const Said why = absent
-                         ? say(*absent)
-                         : say({"the calculation starts at [{0}]", "计算从 [{0}] 开始"}, entry_name(entry));
+    const Said why = why_absent(name, *find_step_name(name), problem);
     return {say({"this problem has no step '{0}': {1}", "这道题没有步骤“{0}”：{1}"}, id, why), {}};
   }
   const Node& node = plan[*found];
@@ -49,7 +62,7 @@ std::pair<Said, Said> objection(const Expectation& expected, Entry entry, const 
 
 void check_expectations(Problem& problem, const Plan& plan, Diagnostics& diagnostics) {
   std::erase_if(problem.expected, [&](const Expectation& expected) {
-    auto [message, hint] = objection(expected, problem.entry, plan);
+    auto [message, hint] = objection(expected, problem, plan);
     if (message.empty()) return false;
     if (problem.is_changed_by_options) message = say({"not compared: {0}", "不作比较：{0}"}, message);
     diagnostics.add({problem.is_changed_by_options ? Severity::warning : Severity::error,

@@ -12,9 +12,11 @@ namespace qkv {
 
 struct StepName {
   const char* name;
-  std::optional<Text> absent;  // what a problem lacks that has no such step; else it starts later
+  std::optional<Text> absent;  // what a problem lacks that has no such step; else it starts later, or has no
+                               // such step in its method
 };
 
+// In the order in which a calculation comes to them.
 std::vector<std::string_view> step_names();
 
 // Null when no problem has such a step.
