@@ -57,6 +57,18 @@ run 2 qkv trace no-such-file.qkv
 that empty out
 that says_error
 
+it 'reads a line as if every option existed, although it makes only those that are named'
+run 0 qkv trace hand.qkv --quiet --decimals 3 --mask causal
+cp out named.txt
+run 0 qkv trace --mask=causal -qp3 hand.qkv
+that cmp out named.txt
+run 2 qkv trace hand.qkv --maks causal
+that grep -q "did you mean '--mask'" err
+run 2 qkv trace hand.qkv --mask --decode
+that grep -q 'mask lacks its value' err
+run 0 qkv trace hand.qkv --mask causal --help
+that grep -q -e --decimals out
+
 it 'answers --help and --version on stdout, with status 0'
 run 0 qkv --help
 that [ -s out ]

@@ -3,11 +3,14 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cassert>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -151,11 +154,47 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
-int main_of(std::vector<std::string> arguments) {
-  const Language language = language_of_arguments(arguments);
-  CLI::App app{
-      Text{"qkv: attention that shows its work", "qkv：把每一步都算给你看的注意力计算器"}.in(language),
-      "qkv"};
+struct CommandRow {
+  const char* name;
+  Command (*setup)(CLI::App& app, Language language);
+  bool asks_about_all = false;  // wants the other commands made too
+};
+constexpr std::array<CommandRow, 14> kCommands{{{"trace", setup_trace},
+                                                {"explain", setup_explain},
+                                                {"check", setup_check},
+                                                {"worksheet", setup_worksheet},
+                                                {"exercise", setup_exercise},
+                                                {"diff", setup_diff},
+                                                {"detect", setup_detect},
+                                                {"export", setup_export},
+                                                {"convert", setup_convert},
+                                                {"softmax", setup_softmax},
+                                                {"cache", setup_cache},
+                                                {"cost", setup_cost},
+                                                {"variance", setup_variance},
+                                                {"completion", setup_completion, true}}};
+
+// What CLI11 has to know to read a command line: these commands and their options.
+struct CommandLine {
+  CommandLine(std::span<const CommandRow> rows, Language language);
+  void parse(const std::vector<std::string>& arguments) {
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    app.parse(reversed);
+  }
+  // The one that was given; null when there was none.
+  const Command* used() const {
+    const auto found = std::find_if(commands.begin(), commands.end(),
+                                    [](const Command& command) { return command.app->parsed(); });
+    return found == commands.end() ? nullptr : &*found;
+  }
+
+  CLI::App app;
+  std::vector<Command> commands;
+};
+
+CommandLine::CommandLine(std::span<const CommandRow> rows, Language language)
+    : app(Text{"qkv: attention that shows its work", "qkv：把每一步都算给你看的注意力计算器"}.in(language),
+          "qkv") {
   app.option_defaults()->group(Text{"Options", "选项"}.in(language));  // commands inherit it
   app.set_version_flag("-V,--version", version_text,
                        Text{"version, and those of the libraries", "版本，以及所用各库的版本"}.in(language));
@@ -169,58 +208,86 @@ int main_of(std::vector<std::string> arguments) {
   formatter->label("REQUIRED", Text{"REQUIRED", "必填"}.in(language));
   formatter->label("Positionals", Text{"Arguments", "参数"}.in(language));
   app.formatter(formatter);
-  std::vector<Command> commands{
-      setup_trace(app, language),     setup_explain(app, language),   setup_check(app, language),
-      setup_worksheet(app, language), setup_exercise(app, language),  setup_diff(app, language),
-      setup_detect(app, language),    setup_export(app, language),    setup_convert(app, language),
-      setup_softmax(app, language),   setup_cache(app, language),     setup_cost(app, language),
-      setup_variance(app, language),  setup_completion(app, language)};
-  std::vector<std::string> names;
-  for (const Command& command : commands) {
+  for (const CommandRow& row : rows) {
+    const Command& command = commands.emplace_back(row.setup(app, language));
+    assert(command.app->get_name() == row.name);
     command.app->allow_extras();
     command.app->group(Text{"Commands", "命令"}.in(language));
     command.app->set_help_flag("-h,--help", Text{"this help", "显示帮助"}.in(language));
-    names.push_back(command.app->get_name());
   }
+}
 
+// What CLI11 did not understand; a "--" says "no options from here on".
+std::vector<std::string> leftovers_of(const Command& command) {
+  std::vector<std::string> leftovers = command.app->remaining();
+  std::erase(leftovers, "--");
+  return leftovers;
+}
+
+int run(const Command& command, Language language) {
+  const CLI::Option* quiet = command.app->get_option_no_throw("--quiet");
+  std::optional<ProgressLine> line;
+  if (quiet == nullptr || quiet->count() == 0) line.emplace(language);
+  return command.run();
+}
+
+// Runs a command whose line is understood with only those options made that it names: all of them take longer
+// to make than a small problem to calculate.  nullopt, and nothing was done, where CLI11 has something to
+// say: only the whole command line knows what else there is, for a message and for --help.
+std::optional<int> run_with_named_options(const CommandRow& row, const std::vector<std::string>& arguments,
+                                          Language language) {
+  const NamedOptions only_these(arguments);
+  CommandLine line({&row, 1}, language);
+  try {
+    line.parse(arguments);
+  } catch (const CLI::Error&) {
+    return std::nullopt;
+  }
+  const Command& command = line.commands.front();
+  if (!command.app->parsed() || !leftovers_of(command).empty()) return std::nullopt;
+  return run(command, language);
+}
+
+int main_of(std::vector<std::string> arguments) {
+  const Language language = language_of_arguments(arguments);
   if (!arguments.empty()) {
     const std::string& first = arguments.front();
-    const bool is_command = std::find(names.begin(), names.end(), first) != names.end();
     const bool is_about_qkv = first == "-h" || first == "--help" || first == "-V" || first == "--version";
     const bool is_option = first.size() > 1 && first.starts_with('-');
-    if (!is_command && !is_about_qkv) {
+    const auto named = [&] {
+      return std::find_if(kCommands.begin(), kCommands.end(),
+                          [&](const CommandRow& row) { return arguments.front() == row.name; });
+    };
+    if (named() == kCommands.end() && !is_about_qkv) {
       if (!is_option && !looks_like_file(first)) {
         complain(
             say({"unknown command '{0}', and no file of that name", "未知命令“{0}”，也没有这个文件"}, first),
-            did_you_mean_or_one_of(first, names), language);
+            did_you_mean_or_one_of(first, names_in(kCommands)), language);
         return kBadUsage;
       }
       arguments.insert(arguments.begin(), "trace");
     }
     if (arguments.front() == "softmax") protect_negative_numbers(arguments);
+    if (const auto row = named(); row != kCommands.end() && !row->asks_about_all) {
+      if (const auto status = run_with_named_options(*row, arguments, language)) return *status;
+    }
   }
 
+  CommandLine line(kCommands, language);
   try {
-    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-    app.parse(reversed);
+    line.parse(arguments);
   } catch (const CLI::Success& success) {  // --help, --version
     std::ostringstream text;
-    app.exit(success, text, text);
+    line.app.exit(success, text, text);
     return print(text.str(), language);
   } catch (const CLI::ParseError& error) {
-    return refuse(error, app, language);
+    return refuse(error, line.app, language);
   }
-  for (const Command& command : commands) {
-    if (!command.app->parsed()) continue;
-    std::vector<std::string> leftovers = command.app->remaining();
-    std::erase(leftovers, "--");  // "no options from here on"
-    if (!leftovers.empty()) return refuse_leftovers(leftovers, *command.app, language);
-    const CLI::Option* quiet = command.app->get_option_no_throw("--quiet");
-    std::optional<ProgressLine> line;
-    if (quiet == nullptr || quiet->count() == 0) line.emplace(language);
-    return command.run();
-  }
-  return print(app.help(), language);
+  const Command* command = line.used();
+  if (command == nullptr) return print(line.app.help(), language);
+  const std::vector<std::string> leftovers = leftovers_of(*command);
+  if (!leftovers.empty()) return refuse_leftovers(leftovers, *command->app, language);
+  return run(*command, language);
 }
 
 }  // namespace

@@ -99,6 +99,17 @@ void bad_value(const std::string& option, const std::string& value, const std::v
 
 namespace {
 
+const std::vector<std::string>* words_of_line = nullptr;  // null: every option is made
+
+// Whether the command line can mean this option: flags are "--mask" or "-p,--decimals".  A letter may hide
+// among others, as in -qp3, so that those with one are always made.
+bool may_be_named(std::string_view flags) {
+  if (words_of_line == nullptr || !flags.starts_with("--")) return true;
+  return std::any_of(words_of_line->begin(), words_of_line->end(), [&](const std::string& word) {
+    return std::string_view(word).substr(0, word.find('=')) == flags;
+  });
+}
+
 // What a key takes, where that is said in words.
 constexpr std::array<Text, 9> kValueWords{{{"labels, separated by spaces", "标签，用空格隔开"},
                                            {"a whole number", "整数"},
@@ -151,11 +162,15 @@ void add_flag(CLI::App& app, const Key& key, SharedOptions& options, Language la
 
 }  // namespace
 
+NamedOptions::NamedOptions(const std::vector<std::string>& words) { words_of_line = &words; }
+NamedOptions::~NamedOptions() { words_of_line = nullptr; }
+
 void add_problem_options(CLI::App& app, SharedOptions& options, Language language) {
   app.add_option("FILE", options.file,
                  Text{"problem file; - is standard input", "题目文件；- 表示标准输入"}.in(language))
       ->type_name("");
   for (const MatrixOption& m : kMatrixOptions) {
+    if (!may_be_named(m.option)) continue;
     app.add_option_function<std::string>(
            m.option, [&options, &m](const std::string& file) { options.matrix_files[m.section] = file; },
            say({"matrix file for [{0}]", "[{0}] 的矩阵文件"}, m.section).in(language))
@@ -186,11 +201,12 @@ void add_problem_options(CLI::App& app, SharedOptions& options, Language languag
   for (const Key& key : keys()) {
     if (!key.as_option) continue;
     const std::string name = key.name;
+    const std::string flags = name == "decimals" ? "-p," + option_of(key) : option_of(key);
+    if (!may_be_named(flags)) continue;
     if (is_yes_or_no(key)) {
       add_flag(app, key, options, language);
       continue;
     }
-    const std::string flags = name == "decimals" ? "-p," + option_of(key) : option_of(key);
     app.add_option_function<std::string>(
            flags,
            [&options, name, flags](const std::string& value) {

@@ -75,6 +75,16 @@ struct SharedOptions {
   bool is_verbose = false;
 };
 
+// As long as it lives, of the matrix files and settings only those options are made that these words could
+// name; else all.  A hundred options are made for every problem, and a line names two of them.
+class NamedOptions {
+ public:
+  explicit NamedOptions(const std::vector<std::string>& words);
+  ~NamedOptions();
+  NamedOptions(const NamedOptions&) = delete;
+  NamedOptions& operator=(const NamedOptions&) = delete;
+};
+
 // FILE, the matrix files and the settings.
 void add_problem_options(CLI::App& app, SharedOptions& options, Language language);
 // --exact --arithmetic.
