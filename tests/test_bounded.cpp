@@ -16,6 +16,7 @@
 
 #include "base/bounded.h"
 #include "base/decimal.h"
+#include "base/exp.h"
 
 using namespace qkv;
 
@@ -258,7 +259,7 @@ TEST_CASE("exp, tanh and sqrt keep to their bound") {
     Bounded x = random.bounded();
     if (round % 3 == 0) x.value = random.real(-760, 715);
     const Real truth = real_of(random.inside(x));
-    wrong_values += !same_bits(exp(x).value, std::exp(x.value));
+    wrong_values += !same_bits(exp(x).value, qkv::exp(x.value));  // base/exp.h, as kernels on doubles have it
     wrong_values += !same_bits(tanh(x).value, std::tanh(x.value));
     wrong_values += !same_bits(sqrt(x).value, std::sqrt(x.value));
     if (truth < 1000) wrong_bounds += !holds(exp(x), Real(exp(truth)));

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/decimal.h"
+#include "base/exp.h"
 #include "base/interval.h"
 
 namespace qkv {
@@ -96,7 +97,7 @@ Bounded operator/(const Bounded& a, const Bounded& b) {
 }
 
 Bounded exp(const Bounded& x) {
-  const double value = std::exp(x.value);
+  const double value = exp(x.value);
   if (std::isnan(x.value)) return {value, x.error == 0 ? 0 : kInfinity};
   if (x.error == 0 && (x.value == 0 || std::isinf(x.value))) return value;
   if (std::isinf(x.value)) return {value, kInfinity};

@@ -158,9 +158,9 @@ inline Bounded& Bounded::operator-=(const Bounded& b) { return *this += -b; }
 
 Bounded operator/(const Bounded& a, const Bounded& b);
 
-// The C library's functions are taken to be within four units in the last place.  glibc, musl and the
-// BSDs stay below 1 for exp, log, sin and cos and 3 for tanh (Zimmermann et al., Accuracy of Mathematical
-// Functions).
+// Functions are taken to be within four units in the last place.  Of the C library's, glibc, musl and the
+// BSDs stay below 1 for log, sin and cos and 3 for tanh (Zimmermann et al., Accuracy of Mathematical
+// Functions); exp is base/exp.h's, within 2.
 Bounded exp(const Bounded& x);
 Bounded tanh(const Bounded& x);
 Bounded sin(const Bounded& x);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/exp.h"
 #include "base/matrix.h"
 #include "base/scalar.h"
 #include "plan/op.h"
@@ -279,7 +280,7 @@ MatrixOf<T> shift(const MatrixOf<T>& scores, const MatrixOf<T>& max, const Numbe
 // e^x, cell by cell; exactly 0 where the key is forbidden.
 template <class T>
 MatrixOf<T> exponential(const MatrixOf<T>& x, const Params& params) {
-  using std::exp;
+  using qkv::exp;
   MatrixOf<T> result(x.rows(), x.cols());
   for (Index i = 0; i < x.rows(); ++i) {
     for (Index j = 0; j < x.cols(); ++j) {
@@ -292,7 +293,7 @@ MatrixOf<T> exponential(const MatrixOf<T>& x, const Params& params) {
 // [n, m] → [n, 1].  With a sink: plus e^(sink − max).
 template <class T>
 MatrixOf<T> row_sum(const MatrixOf<T>& e, const Number* sink, const MatrixOf<T>* max) {
-  using std::exp;
+  using qkv::exp;
   MatrixOf<T> result(e.rows(), 1);
   for (Index i = 0; i < e.rows(); ++i) {
     T sum(0);

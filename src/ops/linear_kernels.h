@@ -10,6 +10,7 @@
 
 #include <cmath>
 
+#include "base/exp.h"
 #include "base/matrix.h"
 #include "base/scalar.h"
 #include "plan/op.h"
@@ -29,7 +30,7 @@ MatrixOf<T> map_cells(const MatrixOf<T>& x, F f) {
 // could not take.
 template <class T>
 MatrixOf<T> elu_plus_1(const MatrixOf<T>& x) {
-  using std::exp;
+  using qkv::exp;
   return map_cells<T>(x, [](const T& a) {
     const T above = larger(a, T(0));
     const T below = -larger(T(-a), T(0));
@@ -39,7 +40,7 @@ MatrixOf<T> elu_plus_1(const MatrixOf<T>& x) {
 
 template <class T>
 MatrixOf<T> exp_of(const MatrixOf<T>& x) {
-  using std::exp;
+  using qkv::exp;
   return map_cells<T>(x, [](const T& a) { return T(exp(a)); });
 }
 

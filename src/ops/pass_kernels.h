@@ -38,7 +38,7 @@ MatrixOf<T> running_max(const MatrixOf<T>& scores, const MatrixOf<T>& old, const
 // where both are −∞ and the difference would be NaN.
 template <class T>
 MatrixOf<T> rescale(const MatrixOf<T>& old, const MatrixOf<T>& now) {
-  using std::exp;
+  using qkv::exp;
   MatrixOf<T> result(old.rows(), 1);
   for (Index i = 0; i < old.rows(); ++i) {
     if (is_minus_infinity(old(i, 0))) {

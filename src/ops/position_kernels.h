@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 
+#include "base/exp.h"
 #include "base/matrix.h"
 #include "base/number.h"
 #include "base/scalar.h"
@@ -25,7 +26,7 @@ inline std::optional<double> whole_root(const Number& base, Index q) {
 // base^(p/q), p/q ≥ 0.  Exact for roots that are whole and for square roots: 10000^(2/4) is 100.
 template <class T>
 T power(const Number& base, Index p, Index q) {
-  using std::exp;
+  using qkv::exp;
   using std::log;
   using std::sqrt;
   const Index common = std::gcd(p, q);
