@@ -59,23 +59,46 @@ struct Of<float> {
   static constexpr float kTerms[] = {1.0F / 5040, 1.0F / 720, 1.0F / 120, 1.0F / 24, 1.0F / 6, 1.0F / 2};
 };
 
+// a·b + c in two roundings.  What may differ in its last digits (fast/, where it is asked for) rounds once.
+struct Separate {
+  template <class V>
+  [[gnu::always_inline]] static inline V multiply_add(V a, V b, V c) {
+    return a * b + c;
+  }
+};
+
+enum class Range {
+  any,
+  small_negative,  // from −700 to 0, in floats from −80: no overflow, no underflow.  The bits are those of
+                   // `any`.
+};
+
 // Of one number, or of each in a vector.   V: T or a vector of it; B: Bits, or a vector of as many.
 // Always inlined: a copy that was compiled for one processor must not be called on another.
-template <class T, class V, class B>
+template <class T, class V, class B, Range kRange = Range::any, class Arithmetic = Separate>
 [[gnu::always_inline]] inline V exp_of(V x) {
   using C = Of<T>;
   const V zero{};
-  x = x < zero + C::kLeast ? zero + C::kLeast : x;  // NaN stays
-  x = x > zero + C::kMost ? zero + C::kMost : x;
-  const V whole = x * C::kPerLn2 + C::kWhole;
+  if constexpr (kRange == Range::any) {
+    x = x < zero + C::kLeast ? zero + C::kLeast : x;  // NaN stays
+    x = x > zero + C::kMost ? zero + C::kMost : x;
+  }
+  const V whole = Arithmetic::multiply_add(x, zero + C::kPerLn2, zero + C::kWhole);
   const V k = whole - C::kWhole;
-  const V r = (x - k * C::kLn2High) - k * C::kLn2Low;
+  const V nearly = Arithmetic::multiply_add(k, zero - C::kLn2High, x);
+  const V r = Arithmetic::multiply_add(k, zero - C::kLn2Low, nearly);
 
   V sum = zero + C::kTerms[0];
-  for (std::size_t i = 1; i < sizeof C::kTerms / sizeof C::kTerms[0]; ++i) sum = sum * r + C::kTerms[i];
-  const V result = (r + r * r * sum) + T(1);
+  for (std::size_t i = 1; i < sizeof C::kTerms / sizeof C::kTerms[0]; ++i) {
+    sum = Arithmetic::multiply_add(sum, r, zero + C::kTerms[i]);
+  }
+  const V result = Arithmetic::multiply_add(r * r, sum, r) + T(1);
 
   // The last bits of a number near 1.5·2^52 are a whole number.
+  if constexpr (kRange == Range::small_negative) {
+    return __builtin_bit_cast(V,
+                              __builtin_bit_cast(B, result) + (__builtin_bit_cast(B, whole) << C::kDigits));
+  }
   const V half = k * T(0.5) + C::kWhole;
   const B half_bits = __builtin_bit_cast(B, half);
   const B rest_bits = __builtin_bit_cast(B, whole) - half_bits;

@@ -1,0 +1,435 @@
+#include "fast/attend.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cassert>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <new>
+#include <thread>
+
+#include "base/exp.h"
+#include "fast/kernel.h"
+
+namespace qkv::fast {
+namespace {
+
+// ---- Which kernels ---------------------------------------------------------------------------
+
+#ifdef QKV_X86_KERNELS  // CMakeLists.txt, which compiles them
+constexpr bool kHasX86 = true;
+bool runs_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+bool runs_avx512() { return runs_avx2() && __builtin_cpu_supports("avx512f"); }
+#else
+constexpr bool kHasX86 = false;
+bool runs_avx2() { return false; }
+bool runs_avx512() { return false; }
+#endif
+
+const Table& table_of(Isa isa) {
+  if constexpr (kHasX86) {
+    if (isa == Isa::avx512) return avx512::kTable;
+    if (isa == Isa::avx2) return avx2::kTable;
+  }
+  return baseline::kTable;
+}
+
+template <class T>
+const Kernels<T>& kernels_of(Isa isa) {
+  assert(is_available(isa));
+  if constexpr (std::is_same_v<T, double>) {
+    return table_of(isa).doubles;
+  } else {
+    return table_of(isa).floats;
+  }
+}
+
+// ---- Room ------------------------------------------------------------------------------------
+
+// Numbers that begin at a cache line.  Not set to anything: pages that are never used are never there.
+template <class T>
+class Room {
+ public:
+  explicit Room(Index count)
+      : numbers_(static_cast<T*>(::operator new(static_cast<std::size_t>(count) * sizeof(T), kLine))) {}
+  T* get() const { return numbers_.get(); }
+
+ private:
+  static constexpr std::align_val_t kLine{64};
+  struct Free {
+    void operator()(T* numbers) const { ::operator delete(numbers, kLine); }
+  };
+  std::unique_ptr<T, Free> numbers_;
+};
+
+Index rounded_up(Index count, Index to) { return (count + to - 1) / to * to; }
+
+// [rows, depth] → panels of `width` rows, each [depth][width]; zeros where there are no more rows.
+template <class T>
+Room<T> panels_of_rows(const T* rows, Index count, Index depth, Index stride, Index width) {
+  Room<T> room(rounded_up(count, width) * depth);
+  T* to = room.get();
+  for (Index first = 0; first < count; first += width) {
+    for (Index r = 0; r < depth; ++r) {
+      for (Index i = 0; i < width; ++i) *to++ = first + i < count ? rows[(first + i) * stride + r] : T(0);
+    }
+  }
+  return room;
+}
+
+// [depth, columns] → panels of `width` columns, each [depth][width].
+template <class T>
+Room<T> panels_of_columns(const T* rows, Index depth, Index count, Index stride, Index width) {
+  Room<T> room(rounded_up(count, width) * depth);
+  for (Index k = 0; k < depth; ++k) {
+    const T* row = rows + k * stride;
+    for (Index first = 0; first < count; first += width) {
+      T* to = room.get() + first * depth + k * width;
+      for (Index i = 0; i < width; ++i) to[i] = first + i < count ? row[first + i] : T(0);
+    }
+  }
+  return room;
+}
+
+// ---- Who sees what ---------------------------------------------------------------------------
+
+// The keys that queries [first, first + rows) see, cut wherever a run of any of them begins or ends.  Rows
+// that a strip has no query for count as seeing what the others see.
+std::vector<Piece> pieces_of(const VisibleKeys* visible, Index keys, Index first, Index rows,
+                             Index most_rows) {
+  const std::uint64_t all = (std::uint64_t{1} << most_rows) - 1;
+  if (visible == nullptr) return {{0, keys, all}};
+  std::vector<const Run*> next, last;
+  for (Index i = first; i < first + rows; ++i) {
+    next.push_back(visible->runs.data() + visible->first[static_cast<std::size_t>(i)]);
+    last.push_back(visible->runs.data() + visible->first[static_cast<std::size_t>(i) + 1]);
+  }
+  const std::uint64_t missing = all & ~((std::uint64_t{1} << rows) - 1);
+  std::vector<Piece> pieces;
+  Index at = 0;
+  while (at < keys) {
+    Index end = keys;
+    std::uint64_t seeing = 0;
+    for (std::size_t i = 0; i < next.size(); ++i) {
+      while (next[i] != last[i] && next[i]->end <= at) ++next[i];
+      if (next[i] == last[i]) continue;
+      if (next[i]->begin <= at) seeing |= std::uint64_t{1} << i;
+      end = std::min(end, next[i]->begin <= at ? next[i]->end : next[i]->begin);
+    }
+    if (seeing != 0) pieces.push_back({at, end, seeing | missing});
+    at = end;
+  }
+  return pieces;
+}
+
+// ---- One query, in the words of ops/kernels.h --------------------------------------------------
+
+double exp_of(double x) { return exp(x); }
+float exp_of(float x) { return exp_detail::exp_of<float, float, std::uint32_t>(x); }
+
+// What infinite scores become is decided cell by cell there, and here.
+template <class T>
+void attend_one(const Job<T>& job, Index i, T* output) {
+  constexpr T kInfinity = std::numeric_limits<T>::infinity();
+  std::vector<Index> keys;
+  if (job.visible == nullptr) {
+    for (Index j = 0; j < job.keys; ++j) keys.push_back(j);
+  } else {
+    const auto at = static_cast<std::size_t>(i);
+    for (std::size_t r = job.visible->first[at]; r < job.visible->first[at + 1]; ++r) {
+      for (Index j = job.visible->runs[r].begin; j < job.visible->runs[r].end; ++j) keys.push_back(j);
+    }
+  }
+
+  T most = job.sink.value_or(-kInfinity);
+  std::vector<T> scores;
+  for (const Index j : keys) {
+    T s = 0;
+    for (Index r = 0; r < job.d_k; ++r) s += job.q[i * job.q_stride + r] * job.k[j * job.k_stride + r];
+    const auto map = [&](auto f) { s = s == -kInfinity ? s : f(s); };
+    if (job.scale == Job<T>::Scale::divide) map([&](T x) { return x / job.by; });
+    if (job.scale == Job<T>::Scale::multiply) map([&](T x) { return x * job.by; });
+    if (job.softcap) map([&](T x) { return *job.softcap * std::tanh(x / *job.softcap); });
+    if (job.slope && i + job.align != j) s += -(*job.slope * static_cast<T>(std::abs(i + job.align - j)));
+    if (job.temperature) map([&](T x) { return x / *job.temperature; });
+    most = std::max(most, s);
+    scores.push_back(s);
+  }
+  // The only key that may have the maximum has it, and is 0 after the shift even where that is infinite.
+  const auto may_be_most = [&](T s) { return !(most > s) && !(s > most); };
+  const auto candidates = std::count_if(scores.begin(), scores.end(), may_be_most);
+  const bool is_single = candidates == 1 && !(job.sink && !(most > *job.sink));
+  T sum = 0;
+  for (T& s : scores) {
+    const bool is_zero = (is_single && may_be_most(s)) || s == kInfinity;
+    s = exp_of(is_zero ? T(0) : s - most);
+    sum += s;
+  }
+  if (job.sink) sum += exp_of(*job.sink - most);
+  for (Index c = 0; c < job.d_v; ++c) {
+    T read = 0;
+    for (std::size_t j = 0; j < keys.size(); ++j) read += scores[j] / sum * job.v[keys[j] * job.v_stride + c];
+    output[c] = read;
+  }
+}
+
+// ---- Strips, and threads -------------------------------------------------------------------------
+
+template <class T>
+T tanh_of(T x) {
+  return std::tanh(x);
+}
+
+template <class T>
+Adjust<T> adjust_of(const Job<T>& job) {
+  Adjust<T> adjust;
+  adjust.by = job.by;
+  if (job.scale == Job<T>::Scale::multiply) adjust.scale = ScaleBy::factor;
+  if (job.scale == Job<T>::Scale::divide) {
+    adjust.scale = ScaleBy::divisor;
+    // Of a power of two the reciprocal is exact, and to multiply is quicker.
+    int exponent = 0;
+    if (std::abs(std::frexp(job.by, &exponent)) == T(0.5) && std::isnormal(1 / job.by)) {
+      adjust.scale = ScaleBy::factor;
+      adjust.by = 1 / job.by;
+    }
+  }
+  adjust.has_cap = job.softcap.has_value();
+  adjust.cap = job.softcap.value_or(T(1));
+  adjust.tanh = tanh_of<T>;
+  adjust.has_slope = job.slope.has_value();
+  adjust.slope = job.slope.value_or(T(0));
+  adjust.has_temperature = job.temperature.has_value();
+  adjust.temperature = job.temperature.value_or(T(1));
+  adjust.has_sink = job.sink.has_value();
+  adjust.sink = job.sink.value_or(T(0));
+  return adjust;
+}
+
+// work(i) for i = 0 … count − 1, by so many threads; this one is one of them.
+template <class Work>
+void share(Index count, std::size_t threads, Work work) {
+  std::atomic<Index> next = 0;
+  const auto run = [&](std::size_t thread) {
+    for (Index i = next++; i < count; i = next++) work(i, thread);
+  };
+  struct Others : std::vector<std::thread> {
+    ~Others() {
+      for (std::thread& other : *this) other.join();
+    }
+  } others;
+  for (std::size_t thread = 1; thread < threads; ++thread) others.emplace_back(run, thread);
+  run(0);
+}
+
+template <class T>
+void finish_rows(const Job<T>& job, Index first, Index rows, std::uint64_t undecided, T* output,
+                 Index output_stride, Progress* progress) {
+  for (Index i = 0; i < rows; ++i) {
+    if ((undecided >> i & 1) != 0) attend_one(job, first + i, output + (first + i) * output_stride);
+    if (progress != nullptr) progress->step();
+  }
+}
+
+template <class T>
+void attend_few(const Job<T>& job, T* output, Index output_stride, const Kernels<T>& kernels,
+                Progress* progress) {
+  constexpr Index kVector = 64 / sizeof(T);  // the widest there is
+  const Adjust<T> adjust = adjust_of(job);
+  const std::vector<Piece> pieces = pieces_of(job.visible, job.keys, 0, job.queries, job.queries);
+  const Index stride = rounded_up(job.keys + kVector, kVector);
+  const Room<T> scores(job.queries * stride);
+  std::fill_n(scores.get(), job.queries * stride, T(0));
+  Few<T> few{};
+  few.q = job.q;
+  few.k = job.k;
+  few.v = job.v;
+  few.q_stride = job.q_stride;
+  few.k_stride = job.k_stride;
+  few.v_stride = job.v_stride;
+  few.queries = job.queries;
+  few.key_count = job.keys;
+  few.d_k = job.d_k;
+  few.d_v = job.d_v;
+  few.pieces = pieces.data();
+  few.piece_count = static_cast<Length>(pieces.size());
+  few.position = job.align;
+  few.adjust = &adjust;
+  few.empty_row_is_nan = job.empty_row_is_nan;
+  few.scores = scores.get();
+  few.score_stride = stride;
+  few.output = output;
+  few.output_stride = output_stride;
+  finish_rows(job, 0, job.queries, kernels.few(few), output, output_stride, progress);
+}
+
+// Whether some q·k may overflow, or a part of its sum.  What is then a number, infinite or undefined depends
+// on how often it is rounded.
+template <class T>
+bool may_overflow(const Job<T>& job) {
+  const auto largest = [&](const T* rows, Index count, Index stride) {
+    T most = 0;
+    for (Index i = 0; i < count; ++i) {
+      for (Index r = 0; r < job.d_k; ++r) most = std::max(most, std::abs(rows[i * stride + r]));
+    }
+    return static_cast<double>(most);
+  };
+  const double most = largest(job.q, job.queries, job.q_stride) * largest(job.k, job.keys, job.k_stride);
+  return !(most * static_cast<double>(job.d_k) < static_cast<double>(std::numeric_limits<T>::max() / 4));
+}
+
+// What one thread works in.
+template <class T>
+struct Bench {
+  Bench(const Job<T>& job, const Kernels<T>& kernels, bool is_online)
+      : q_columns(job.d_k * kernels.rows),
+        scores((is_online ? kBlock + kernels.columns : rounded_up(job.keys, kernels.columns)) * kernels.rows),
+        weights(kBlock * kernels.rows),
+        sums(rounded_up(job.d_v, kernels.columns) * kernels.rows) {}
+  Room<T> q_columns, scores, weights, sums;
+};
+
+}  // namespace
+
+bool is_available(Isa isa) {
+  switch (isa) {
+    case Isa::baseline:
+      return true;
+    case Isa::avx2:
+      return runs_avx2();
+    case Isa::avx512:
+      return runs_avx512();
+  }
+  return false;
+}
+
+Isa best_isa() {
+  if (is_available(Isa::avx512)) return Isa::avx512;
+  return is_available(Isa::avx2) ? Isa::avx2 : Isa::baseline;
+}
+
+VisibleKeys causal_keys(Index queries, Index keys, Index align, std::optional<Index> window, Index sinks) {
+  VisibleKeys visible;
+  for (Index i = 0; i < queries; ++i) {
+    const Index end = std::clamp<Index>(i + align + 1, 0, keys);
+    const Index begin = window ? std::clamp<Index>(i + align + 1 - *window, 0, end) : 0;
+    const Index first = std::min(sinks, begin);
+    if (first > 0 && first < begin) visible.runs.push_back({0, first});
+    const Index from = first < begin ? begin : 0;
+    if (from < end) visible.runs.push_back({from, end});
+    visible.first.push_back(visible.runs.size());
+  }
+  return visible;
+}
+
+VisibleKeys visible_keys(const Mask& mask) {
+  VisibleKeys visible;
+  for (Index i = 0; i < mask.rows(); ++i) {
+    for (Index j = 0; j < mask.cols(); ++j) {
+      if (!mask(i, j)) continue;
+      const Index begin = j;
+      while (j < mask.cols() && mask(i, j)) ++j;
+      visible.runs.push_back({begin, j});
+    }
+    visible.first.push_back(visible.runs.size());
+  }
+  return visible;
+}
+
+template <class T>
+void attend(const Job<T>& job, T* output, Index output_stride, const How& how, Progress* progress) {
+  const Kernels<T>& kernels = kernels_of<T>(how.isa);
+  if (job.queries <= kMostFew) {
+    attend_few(job, output, output_stride, kernels, progress);
+    return;
+  }
+  const bool is_online = how.is_online && !may_overflow(job);
+  const Adjust<T> adjust = adjust_of(job);
+  const Room<T> keys = panels_of_rows(job.k, job.keys, job.d_k, job.k_stride, kernels.columns);
+  const Room<T> values = panels_of_columns(job.v, job.keys, job.d_v, job.v_stride, kernels.columns);
+  const Index strips = (job.queries + kernels.rows - 1) / kernels.rows;
+  const auto threads = static_cast<std::size_t>(std::clamp<Index>(how.threads, 1, strips));
+  std::vector<Bench<T>> benches;
+  for (std::size_t i = 0; i < threads; ++i) benches.emplace_back(job, kernels, is_online);
+
+  // The last queries see most keys: they go first, so that no thread is left with a long strip at the end.
+  share(strips, threads, [&](Index nth, std::size_t thread) {
+    const Index first = (strips - 1 - nth) * kernels.rows;
+    const Index rows = std::min(kernels.rows, job.queries - first);
+    const std::vector<Piece> pieces = pieces_of(job.visible, job.keys, first, rows, kernels.rows);
+    const Bench<T>& bench = benches[thread];
+    Strip<T> strip{};
+    strip.q = job.q + first * job.q_stride;
+    strip.q_stride = job.q_stride;
+    strip.rows = rows;
+    strip.keys = keys.get();
+    strip.values = values.get();
+    strip.key_count = job.keys;
+    strip.d_k = job.d_k;
+    strip.d_v = job.d_v;
+    strip.pieces = pieces.data();
+    strip.piece_count = static_cast<Length>(pieces.size());
+    strip.position = first + job.align;
+    strip.adjust = &adjust;
+    strip.empty_row_is_nan = job.empty_row_is_nan;
+    strip.q_columns = bench.q_columns.get();
+    strip.scores = bench.scores.get();
+    strip.weights = bench.weights.get();
+    strip.sums = bench.sums.get();
+    strip.output = output + first * output_stride;
+    strip.output_stride = output_stride;
+    const std::uint64_t undecided = is_online ? kernels.online(strip) : kernels.strip(strip);
+    finish_rows(job, first, rows, undecided, output, output_stride, progress);
+  });
+}
+
+template void attend(const Job<double>&, double*, Index, const How&, Progress*);
+template void attend(const Job<float>&, float*, Index, const How&, Progress*);
+
+// ---- For traces ----------------------------------------------------------------------------------
+
+namespace {
+
+// `lanes` in panels of kernels.rows, `rows` in panels of kernels.columns → result [rows, lanes].
+Matrix product(const Room<double>& of_rows, Index rows, const Room<double>& of_lanes, Index lanes,
+               Index depth, const Kernels<double>& kernels, const How& how) {
+  Matrix result(rows, lanes);
+  const Index bands = (lanes + kernels.rows - 1) / kernels.rows;
+  const auto threads = static_cast<std::size_t>(std::clamp<Index>(how.threads, 1, std::max<Index>(bands, 1)));
+  const Index square = kernels.rows * kernels.columns;
+  const Room<double> squares(square * static_cast<Index>(threads));
+  share(bands, threads, [&](Index band, std::size_t thread) {
+    double* const tile = squares.get() + square * static_cast<Index>(thread);
+    const Index lane = band * kernels.rows;
+    const Index width = std::min(kernels.rows, lanes - lane);
+    for (Index row = 0; row < rows; row += kernels.columns) {
+      kernels.product(of_lanes.get() + lane * depth, of_rows.get() + row * depth, depth, tile);
+      for (Index j = 0; j < std::min(kernels.columns, rows - row); ++j) {
+        std::copy_n(tile + j * kernels.rows, width, &result(row + j, lane));
+      }
+    }
+  });
+  return result;
+}
+
+}  // namespace
+
+Matrix dot_rows(const Matrix& q, const Matrix& k, const How& how) {
+  const Kernels<double>& kernels = kernels_of<double>(how.isa);
+  return product(panels_of_rows(q.data(), q.rows(), q.cols(), q.cols(), kernels.columns), q.rows(),
+                 panels_of_rows(k.data(), k.rows(), k.cols(), k.cols(), kernels.rows), k.rows(), q.cols(),
+                 kernels, how);
+}
+
+Matrix project(const Matrix& x, const Matrix& w, const How& how) {
+  const Kernels<double>& kernels = kernels_of<double>(how.isa);
+  return product(panels_of_rows(x.data(), x.rows(), x.cols(), x.cols(), kernels.columns), x.rows(),
+                 panels_of_columns(w.data(), w.rows(), w.cols(), w.cols(), kernels.rows), w.cols(), w.rows(),
+                 kernels, how);
+}
+
+void exp_all(double* x, Index count, const How& how) { kernels_of<double>(how.isa).exp_all(x, count); }
+
+}  // namespace qkv::fast
