@@ -98,6 +98,18 @@ TEST_CASE("every way of naming the projections gives the same matrices") {
   }
 }
 
+TEST_CASE("grouped heads: K and V are narrower than Q, apart and in one matrix") {
+  const std::string weights =
+      "W_Q 1 0 0.5 0 ; 0 1 0 -1 ; 1 1 0 2\nW_K 0 1 ; 1 0 ; 0 1\nW_V 1 2 ; 0 1 ; 0.5 0\n";
+  CHECK(told_of({.file = data_file("grouped.safetensors"), .form = "linear", .layer = ""}) ==
+        weights + kOutput);
+  CHECK(told_of({.file = data_file("grouped-fused.safetensors"),
+                 .form = "fused",
+                 .layer = "",
+                 .heads = 4,
+                 .kv_heads = 2}) == weights + kOutput);
+}
+
 TEST_CASE("of several layers one is asked for, of none the tensors are listed") {
   CHECK(told_of({.file = data_file("linear.safetensors"), .form = "", .layer = ""}) ==
         "the file has more than one layer of attention: model.layers.0.self_attn.q_proj, "
@@ -118,9 +130,9 @@ TEST_CASE("a fused matrix is shared out by the heads of queries and of keys") {
   const TemporaryFile kept(file);
   CHECK(told_of({.file = kept.name(), .form = "", .layer = "", .heads = 2, .kv_heads = 1}) ==
         "W_Q 1 2\nW_K 3\nW_V 4\n");
-  CHECK(
-      told_of({.file = kept.name(), .form = "", .layer = ""}) ==
-      "'qkv_proj.weight' has 4 outputs, which 1 query heads and 2×1 key and value heads cannot share evenly\n");
+  CHECK(told_of({.file = kept.name(), .form = "", .layer = ""}) ==
+        "'qkv_proj.weight' has 4 outputs, which 1 query heads and 2×1 key and value heads cannot share "
+        "evenly\n");
 }
 
 TEST_CASE("a header that lies is refused before anything is read") {

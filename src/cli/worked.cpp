@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "base/suggest.h"
+#include "input/fold.h"
+#include "input/sections.h"
 #include "input/source.h"
 #include "methods/claims.h"
 #include "methods/entropy.h"
@@ -162,9 +164,17 @@ void add_checkpoint(const SharedOptions& options, ProblemInput& input, Diagnosti
                                "--weights 给出的矩阵按 --layout columns 使用"}));
   }
   if (!is_known || diagnostics.has_errors()) return;
+  // By the option, else by the problem file; what is wrong with that, its reader will say.
+  Diagnostics ignored;
+  const Outline outline = input.file ? read_outline(input.file, ignored) : Outline{};
   const auto count = [&](const char* key) -> std::optional<long> {
     const auto setting = options.settings.find(key);
-    return setting == options.settings.end() ? std::nullopt : small_integer(setting->second);
+    if (setting != options.settings.end()) return small_integer(setting->second);
+    const auto in_file = std::find_if(outline.settings.begin(), outline.settings.end(),
+                                      [&](const Setting& s) { return s.key == key; });
+    if (in_file == outline.settings.end()) return std::nullopt;
+    const Span value = in_file->value;
+    return small_integer(folded(input.file->text.substr(value.begin, value.end - value.begin)));
   };
   const CheckpointChoice choice{options.weights, options.checkpoint, options.layer, count("heads"),
                                 count("kv_heads")};
@@ -243,9 +253,14 @@ std::optional<Worked> work_out(const ProblemInput& input, const SharedOptions& o
   if (!options.head.empty()) {
     worked.telling.head = find_head(options.head, worked.about);
     if (!worked.telling.head) {
-      diagnostics.error("", say({"--head: there is no head '{0}': the heads are {1} to {2}",
-                                 "--head：没有第 {0} 个头：头的编号从 {1} 到 {2}"},
-                                options.head, problem.first_index, problem.heads - 1 + problem.first_index));
+      diagnostics.error("",
+                        say({"--head: there is no head '{0}': the heads are {1} to {2}",
+                             "--head：没有第 {0} 个头：头的编号从 {1} 到 {2}"},
+                            options.head, problem.first_index, problem.heads - 1 + problem.first_index),
+                        !options.weights.empty() && problem.heads == 1
+                            ? say({"the file of --weights does not say how many there are: --heads N",
+                                   "--weights 的文件里没有头数，请用 --heads N 给出"})
+                            : Said{});
     }
   }
   if (diagnostics.has_errors()) return std::nullopt;

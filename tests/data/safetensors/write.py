@@ -55,3 +55,10 @@ write('gpt2.safetensors', {'h.0.attn.c_attn.weight': ('F16', side_by_side), 'h.0
 write('fused.safetensors', {'qkv.weight': ('F64', turned(side_by_side)), 'proj.weight': ('F64', turned(W_O))})
 write('mha.safetensors', {'in_proj_weight': ('F32', turned(side_by_side)), 'in_proj_bias': ('F32', B_Q + B_K + B_V),
                           'out_proj.weight': ('F32', turned(W_O)), 'out_proj.bias': ('F32', B_O)})
+
+# Four heads of width 1 share two heads of keys and values: 3 × 4, and 3 × 2 for K and V.
+K2, V2 = [[0, 1], [1, 0], [0, 1]], [[1, 2], [0, 1], [0.5, 0]]
+grouped = {f'{name}_proj.weight': ('F32', turned(w)) for name, w in (('q', W_Q), ('k', K2), ('v', V2), ('o', W_O))}
+write('grouped.safetensors', grouped)
+write('grouped-fused.safetensors', {'qkv_proj.weight': ('F32', turned([q + k + v for q, k, v in zip(W_Q, K2, V2)])),
+                                    'o_proj.weight': ('F32', turned(W_O))})
