@@ -27,12 +27,12 @@ class Faults {
   void error(Span span, Said message, Said hint = {}) {
     if (is_hopeless()) return;
     ++count_;
-    diagnostics_.error(place_.source, span, std::move(message), std::move(hint));
+    diagnostics_.error(place_.source, span, joined(std::move(message)), std::move(hint));
     if (count_ == kMost) {
       diagnostics_.error(
           place_.source, place_.name,
-          say({"{0} has more faults; these were the first {1}", "{0} 还有其他错误；以上是前 {1} 处"},
-              place_.called, kMost));
+          joined(say({"{0} has more faults; these were the first {1}", "{0} 还有其他错误；以上是前 {1} 处"},
+                     place_.called, kMost)));
     }
   }
 
@@ -52,10 +52,10 @@ class Faults {
   }
 
   void warning(Span span, Said message, Said hint = {}) {
-    diagnostics_.warning(place_.source, span, std::move(message), std::move(hint));
+    diagnostics_.warning(place_.source, span, joined(std::move(message)), std::move(hint));
   }
   void note(Span span, Said message, Said hint = {}) {
-    diagnostics_.note(place_.source, span, std::move(message), std::move(hint));
+    diagnostics_.note(place_.source, span, joined(std::move(message)), std::move(hint));
   }
 
   int count() const { return count_; }
@@ -63,6 +63,16 @@ class Faults {
   bool is_hopeless() const { return is_too_large_ || count_ >= kMost; }
 
  private:
+  // In Chinese a space stands behind "[X]" and "Q", as the messages have it, and none behind Chinese words.
+  Said joined(Said message) const {
+    const std::string& called = place_.called.zh;
+    if (called.empty() || static_cast<unsigned char>(called.back()) < 0x80) return message;
+    for (std::size_t at = message.zh.find(called + " "); at != std::string::npos;
+         at = message.zh.find(called + " ", at))
+      message.zh.erase(at + called.size(), 1);
+    return message;
+  }
+
   static constexpr int kMost = 20;  // the rest is likely of the same kind
 
   const MatrixPlace& place_;
