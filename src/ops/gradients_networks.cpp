@@ -177,9 +177,9 @@ const Op d_pair_keys = sum_of_pairs<Side::keys>(
 const Op d_concat_part{
     .name = "concat_part_gradient",
     .title = {"Gradient, back through its part of W_a", "梯度：穿过 W_a 中对应的部分"},
-    .why = {"It was multiplied by the rows of W_a from @1 to @2 alone; the gradient comes back through them, "
-            "transposed.",
-            "与它相乘的只是 W_a 的第 @1 到 @2 行；梯度经过这几行的转置传回来。"},
+    .why = {"It was multiplied by its own rows of W_a alone, those in the formula; the gradient comes back "
+            "through them, transposed.",
+            "与它相乘的只是 W_a 中属于它的那几行（见公式）；梯度经过这几行的转置传回来。"},
     .formula = "#1 #2[@1..@2, :]^T",
     .kernel = kernel<[]<class T>(const InputsOf<MatrixOf<T>>& in, const Params& p) {
       const MatrixOf<T> part = in[1].get().middleRows(first_of(p), count_of(p));

@@ -1,7 +1,10 @@
 #include "report/cell_text.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
+#include "report/counts.h"
 #include "report/formula.h"
 
 namespace qkv {
@@ -92,8 +95,15 @@ bool is_forbidden(const Plan& plan, const CellAt& at) {
   return number.kind == Number::Kind::infinite && number.value < 0;
 }
 
+int decimals_of(const Node& node, int decimals) {
+  constexpr std::array<std::string_view, 3> kCounts{"widths", "positions", "kv_map"};
+  const bool is_count = std::find(kCounts.begin(), kCounts.end(), node.op->name) != kCounts.end();
+  return is_count ? 0 : decimals;
+}
+
 TableCell shown_cell(const Trace& trace, const CellAt& at, int decimals) {
   const Node& node = trace.plan()[at.node];
+  decimals = decimals_of(node, decimals);
   if (node.is_symbolic()) return {symbolic_text(trace, at, decimals), CellRole::symbolic};
   std::string text = trace.text(at.node, at.row, at.col, decimals);
   if (is_forbidden(trace.plan(), at)) {

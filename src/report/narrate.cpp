@@ -9,6 +9,7 @@
 #include "plan/training.h"
 #include "report/against.h"
 #include "report/checks.h"
+#include "report/counts.h"
 #include "report/formula.h"
 #include "report/proofs.h"
 #include "report/remarks.h"
@@ -272,7 +273,10 @@ class Narrator {
       }
       std::vector<TableCell> row;
       for (Index j = 0; j < node.shown_cols(); ++j) row.push_back(cell({id, i, j}));
-      if (node.has_row_sums) row.push_back({trace_.row_sum_text(id, i, telling_.decimals), CellRole::sum});
+      if (node.has_row_sums) {
+        const int decimals = decimals_of(node, telling_.decimals);
+        row.push_back({trace_.row_sum_text(id, i, decimals), CellRole::sum});
+      }
       table.rows.push_back(std::move(row));
     }
     return table;
