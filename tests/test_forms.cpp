@@ -411,6 +411,11 @@ TEST_CASE("elsewhere spaces separate numbers") {
   CHECK(pasted("1234 567\t1\n") == Pasted{"1234 567 1", ""});
 }
 
+// Found by the fuzzer: such a row has no first word to look at.
+TEST_CASE("a row that is only a sign has no words") {
+  CHECK(messages(rows(":\n")) == "error: ':' stands only after the label of a row\n");
+}
+
 TEST_CASE("what is missing is told where it is missing") {
   CHECK(rows("1,NA\n2,\n3,-\n").told ==
         "m.txt:2:2: error: no number behind this ','\n"

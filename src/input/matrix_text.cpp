@@ -236,10 +236,10 @@ class MatrixReader {
     const bool all_begin_with_a_label =
         std::all_of(table_.rows.begin(), table_.rows.end(), [&](const RowText& row) {
           if (row.label != Label::none) return true;
+          if (row.words() < 2) return false;  // ":" alone has none
           const Word& first = table_.words[row.first];
           NumberError ignored;
-          return row.words() > 1 && !cells_.is_meant_as_number(first) &&
-                 !(first.is_quoted && cells_.number(first, ignored));
+          return !cells_.is_meant_as_number(first) && !(first.is_quoted && cells_.number(first, ignored));
         });
     bool has_labels = false;
     // "1.5","2.5": quotes around every word are those of a spreadsheet, and make no label.
