@@ -11,7 +11,7 @@ problem -> base input
 ops     -> base plan
 run     -> base plan
 fast    -> base
-methods -> base problem plan ops
+methods -> base input problem plan ops fast
 report  -> base plan run
 calc    -> base plan report
 check   -> base problem plan ops run report

@@ -61,17 +61,21 @@ void write_array(const Report& report, const Worked& worked, const SharedOptions
              "用 --steps 选别的步骤，或在题目里把符号换成数"}));
     return;
   }
+  write_array(shown_matrix(table, worked.trace), table.id, options, worked.input_files, diagnostics);
+}
+
+void write_array(const Matrix& matrix, const std::string& id, const SharedOptions& options,
+                 const std::vector<std::string>& inputs, Diagnostics& diagnostics) {
   const bool is_for_stdout = options.output.empty() || options.output == "-";
   if (is_for_stdout && isatty(STDOUT_FILENO) == 1) {
     diagnostics.error(
         "", say({"a .npy file is binary and is not written to a terminal", ".npy 是二进制文件，不写到终端"}),
         say({"name a file, -o {0}.npy, or send it to a program, | python3 …",
              "请指定文件（-o {0}.npy），或用管道交给别的程序（| python3 …）"},
-            table.id));
+            id));
     return;
   }
-  write_output(options.output, render_npy(shown_matrix(table, worked.trace)), worked.input_files,
-               diagnostics);
+  write_output(options.output, render_npy(matrix), inputs, diagnostics);
 }
 
 }  // namespace qkv

@@ -11,4 +11,9 @@ namespace qkv {
 void write_array(const Report& report, const Worked& worked, const SharedOptions& options,
                  Diagnostics& diagnostics);
 
+// A matrix of doubles as a NumPy file, likewise.
+//   id  of the step it is
+void write_array(const Matrix& matrix, const std::string& id, const SharedOptions& options,
+                 const std::vector<std::string>& inputs, Diagnostics& diagnostics);
+
 }  // namespace qkv

@@ -290,6 +290,22 @@ void add_format_option(CLI::App& app, SharedOptions& options, Language language,
       ->type_name(names_of(kLatexTables));
 }
 
+void add_speed_options(CLI::App& app, SharedOptions& options, Language language) {
+  app.add_flag(
+      "--fast", options.is_fast,
+      Text{"with --only-output: in tiles, within a bound that is stated; with --arithmetic fp32 in single "
+           "precision",
+           "与 --only-output 合用：分块计算，误差界会写明；加 --arithmetic fp32 则用单精度"}
+          .in(language));
+  app.add_option(
+         "--threads", options.threads,
+         Text{"of a large problem; the digits do not depend on it; as many as the machine has when left out",
+              "用于较大的题目；数字不因它而变；不写则与机器的处理器数相同"}
+             .in(language))
+      ->type_name(kWholeNumber);
+  app.add_option("--isa", options.isa)->group("");
+}
+
 // A flag, so that --heat FILE does not take the file for its value.
 void add_heat_option(CLI::App& app, SharedOptions& options, Language language) {
   app.add_flag("--heat{viridis}", options.heat,
@@ -366,6 +382,11 @@ std::optional<Presentation> presentation_of(const SharedOptions& options, Diagno
   if (!options.heat.empty()) {
     const auto map = row_named(kColorMaps, "--heat", options.heat, diagnostics);
     if (map != kColorMaps.end()) p.heat = map->map;
+  }
+  if (options.threads && *options.threads < 1) {
+    diagnostics.error("", say({"--threads takes a whole number from 1 on, not {0}",
+                               "--threads 应为不小于 1 的整数，而不是 {0}"},
+                              *options.threads));
   }
   const auto detail = row_named(kDetails, "--detail", options.detail, diagnostics);
   if (detail != kDetails.end()) p.detail = detail->detail;

@@ -68,6 +68,9 @@ struct SharedOptions {
   bool prove = false;
   std::string arithmetic;
   bool plain_doubles = false;
+  bool is_fast = false;        // --fast: other last digits than a trace's, within a bound
+  std::optional<int> threads;  // nullopt: as many as the machine has
+  std::string isa;             // for tests: not the best that the processor has
   bool ascii = false;
   bool asks_for_any_cell = false;  // also of what only --detail full shows
   bool has_own_forms = false;      // the command looks at --format and at the extension of --output itself
@@ -96,6 +99,8 @@ void add_asking_options(CLI::App& app, SharedOptions& options, Language language
 // --format, for commands that have more than one; and what goes with LaTeX, where that is one of them.
 void add_format_option(CLI::App& app, SharedOptions& options, Language language,
                        std::span<const Format> offered = kReportFormats);
+// --fast --threads, for commands that show the result of large problems.
+void add_speed_options(CLI::App& app, SharedOptions& options, Language language);
 // --heat, for commands that show tables of values.
 void add_heat_option(CLI::App& app, SharedOptions& options, Language language);
 // --output --color --ascii --lang -q -v.

@@ -1,6 +1,7 @@
 // qkv trace FILE: every step, in order.
 
 #include "cli/array.h"
+#include "cli/untraced.h"
 #include "cli/worked.h"
 #include "plan/training.h"
 #include "render/html.h"
@@ -31,6 +32,7 @@ int run_trace(const SharedOptions& options) {
   Diagnostics diagnostics;
   const auto presentation = presentation_of(options, diagnostics);
   if (!presentation) return finish(options, diagnostics);
+  if (const auto status = show_result_alone(options, *presentation, diagnostics)) return *status;
   auto worked = work_out(options, *presentation, diagnostics);
   if (!worked) return finish(options, diagnostics);
   if (options.is_verbose) tell_what_was_read(*worked, diagnostics);
@@ -67,6 +69,7 @@ Command setup_trace(CLI::App& app, Language language) {
   add_telling_options(*command, *options, language);
   add_format_option(*command, *options, language, kTraceFormats);
   add_heat_option(*command, *options, language);
+  add_speed_options(*command, *options, language);
   add_output_options(*command, *options, language);
   return {command, [options] { return run_trace(*options); }};
 }

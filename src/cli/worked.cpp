@@ -48,24 +48,6 @@ Said gradient_meaning(const Problem& problem, const std::string& last) {
              last);
 }
 
-About about_of(const Problem& problem, const Plan& plan, const Diagnostics& diagnostics) {
-  About about;
-  about.title = problem.title;
-  about.source = problem.source;
-  about.file = problem.file;
-  about.settings = problem.settings;
-  about.tokens = problem.tokens;
-  about.first_index = problem.first_index;
-  about.heads = problem.heads;
-  about.kv_heads = problem.kv_heads;
-  about.mask_meaning = problem.mask_meaning;
-  about.gradient_meaning = gradient_meaning(problem, plan[plan.last_step()].id);
-  for (const Diagnostic& d : diagnostics.list()) {
-    if (d.severity == Severity::warning) about.warnings.push_back(d.message);
-  }
-  return about;
-}
-
 std::vector<Printed> printed_of(const Problem& problem) {
   std::vector<Printed> printed;
   for (const Expectation& e : problem.expected)
@@ -186,6 +168,23 @@ void add_checkpoint(const SharedOptions& options, ProblemInput& input, Diagnosti
 
 }  // namespace
 
+About about_of(const Problem& problem, const Diagnostics& diagnostics) {
+  About about;
+  about.title = problem.title;
+  about.source = problem.source;
+  about.file = problem.file;
+  about.settings = problem.settings;
+  about.tokens = problem.tokens;
+  about.first_index = problem.first_index;
+  about.heads = problem.heads;
+  about.kv_heads = problem.kv_heads;
+  about.mask_meaning = problem.mask_meaning;
+  for (const Diagnostic& d : diagnostics.list()) {
+    if (d.severity == Severity::warning) about.warnings.push_back(d.message);
+  }
+  return about;
+}
+
 std::optional<Worked> work_out(const SharedOptions& options, const Presentation& presentation,
                                Diagnostics& diagnostics) {
   ProblemInput input;
@@ -225,7 +224,8 @@ std::optional<Worked> work_out(const ProblemInput& input, const SharedOptions& o
     plan = with_entropies(std::move(plan));
 
   Worked worked;
-  worked.about = about_of(problem, plan, diagnostics);
+  worked.about = about_of(problem, diagnostics);
+  worked.about.gradient_meaning = gradient_meaning(problem, plan[plan.last_step()].id);
   worked.telling = {.detail = presentation.detail,
                     .decimals = problem.decimals,
                     .language = presentation.language,

@@ -21,6 +21,9 @@ struct Worked {
   std::vector<std::string> input_files;
 };
 
+// What a report says of the problem before any step; of a gradient nothing yet.
+About about_of(const Problem& problem, const Diagnostics& diagnostics);
+
 // The problem of FILE, the matrix files and the settings; or one that is not in a file of the user's.
 std::optional<Worked> work_out(const SharedOptions& options, const Presentation& presentation,
                                Diagnostics& diagnostics);

@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/key_runs.h"
 #include "base/matrix.h"
 #include "base/progress.h"
 
@@ -23,17 +24,8 @@ enum class Isa { baseline, avx2, avx512 };
 bool is_available(Isa isa);  // in this build, on this processor
 Isa best_isa();
 
-// Keys [begin, end).
-struct Run {
-  Index begin, end;
-};
-
-// What each query may look at: query i at runs[first[i]] … runs[first[i + 1] − 1], which ascend and do not
-// touch.
-struct VisibleKeys {
-  std::vector<std::size_t> first{0};  // one more than there are queries
-  std::vector<Run> runs;
-};
+using Run = KeyRun;
+using VisibleKeys = KeyRuns;
 
 // Query i sees keys 0 … i + align, with a window only the last `window` of them and the first `sinks`.
 VisibleKeys causal_keys(Index queries, Index keys, Index align = 0,

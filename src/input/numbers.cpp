@@ -210,7 +210,7 @@ off_t line_beginning(const File& file, off_t at) {
   }
 }
 
-NumbersPtr numbers_of(Rows rows) {
+std::shared_ptr<Numbers> numbers_of(Rows rows) {
   if (rows.rows() == 0) return nullptr;
   auto numbers = std::make_shared<Numbers>();
   numbers->rows = rows.rows();
@@ -223,7 +223,7 @@ NumbersPtr numbers_of(Rows rows) {
 // A digit and a separator are the least that a number takes.
 std::size_t room_for(off_t bytes) { return static_cast<std::size_t>(bytes) / 2 + 1; }
 
-NumbersPtr read_text(const File& file, off_t size, int threads) {
+std::shared_ptr<Numbers> read_text(const File& file, off_t size, int threads) {
   const off_t half = threads > 1 && size >= kWorthTwoThreads ? line_beginning(file, size / 2) : -1;
   Rows first(room_for(size));
   if (!first.has_memory()) return nullptr;
@@ -245,7 +245,7 @@ NumbersPtr read_text(const File& file, off_t size, int threads) {
   return numbers;
 }
 
-NumbersPtr read_array(const File& file, off_t size) {
+std::shared_ptr<Numbers> read_array(const File& file, off_t size) {
   constexpr std::size_t kLongestHeader = 4096;
   std::string head(std::min(kLongestHeader, static_cast<std::size_t>(size)), '\0');
   if (file.read_at(0, head.data(), head.size()) != static_cast<std::ptrdiff_t>(head.size())) return nullptr;
@@ -284,9 +284,10 @@ NumbersPtr read_numbers(const std::string& name, int threads) {
   std::array<char, 8> first{};
   const std::ptrdiff_t known = file.read_at(0, first.data(), first.size());
   if (known < 0) return nullptr;
-  return is_npy(std::string_view(first.data(), static_cast<std::size_t>(known)))
-             ? read_array(file, size)
-             : read_text(file, size, threads);
+  const std::string_view begin(first.data(), static_cast<std::size_t>(known));
+  auto numbers = is_npy(begin) ? read_array(file, size) : read_text(file, size, threads);
+  if (numbers) numbers->file = name;
+  return numbers;
 }
 
 }  // namespace qkv

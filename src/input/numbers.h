@@ -18,6 +18,7 @@ struct Numbers {
     void operator()(double* values) const { std::free(values); }  // grown by realloc
   };
 
+  std::string file;
   Index rows = 0;
   Index cols = 0;
   std::unique_ptr<double[], Free>

@@ -155,6 +155,7 @@ class DraftReader {
     matrix.given.rows = numbers->rows;
     matrix.given.cols = numbers->cols;
     matrix.given.numbers = numbers;
+    matrix.given.source = std::make_shared<Source>(Source{numbers->file, ""});
     matrix.has_shape = true;
     matrix.is_from_option = true;
     keep(*kind, std::move(matrix), name);

@@ -421,7 +421,10 @@ class ShapeFitter {
       if (shape.cols == 0 || shape.rows <= kMostCells / shape.cols) continue;  // none: told already
       error(say({"{0} would be {1}: more than {2} cells, the most that are traced",
                  "{0} 将是 {1}：超过逐格演算的上限 {2} 格"},
-                name, size_text(shape), "1,000,000"));
+                name, size_text(shape), "1,000,000"),
+            name != "scores" ? Said{}
+                             : say({"where Q, K and V are given, --only-output needs no such table",
+                                    "如果给定的是 Q、K、V，--only-output 不需要这张表"}));
       return;
     }
   }

@@ -62,17 +62,7 @@ class Narrator {
   // ---- the head ----
 
   void header() {
-    if (!about_.title.empty()) add(Heading{0, about_.title, ""});
-    if (!about_.source.empty()) paragraph(say({"Source: {0}", "出处：{0}"}, about_.source), Tone::faint);
-    std::string settings;
-    for (const auto& [key, value] : about_.settings) {
-      settings += (settings.empty() ? "" : "; ") + key + " = " + value;
-    }
-    if (!settings.empty()) add(Paragraph{settings, Tone::faint});
-    if (!about_.mask_meaning.empty())
-      paragraph(say({"Mask: {0}", "掩码：{0}"}, about_.mask_meaning), Tone::faint);
-    if (!about_.gradient_meaning.empty())
-      paragraph(say({"Gradient: {0}", "梯度：{0}"}, about_.gradient_meaning), Tone::faint);
+    add_all(head_lines(about_, telling_.language));
     header_end_ = report_.blocks.size();
   }
 
@@ -431,6 +421,20 @@ Report softmax_lines(const Trace& trace, const Telling& telling) {
     table.rows.push_back(std::move(row));
   }
   return {{std::move(table)}};
+}
+
+std::vector<Block> head_lines(const About& about, Language language) {
+  std::vector<Block> lines;
+  const auto faint = [&](const Said& said) { lines.emplace_back(Paragraph{said.in(language), Tone::faint}); };
+  if (!about.title.empty()) lines.emplace_back(Heading{0, about.title, ""});
+  if (!about.source.empty()) faint(say({"Source: {0}", "出处：{0}"}, about.source));
+  std::string settings;
+  for (const auto& [key, value] : about.settings)
+    settings += (settings.empty() ? "" : "; ") + key + " = " + value;
+  if (!settings.empty()) lines.emplace_back(Paragraph{settings, Tone::faint});
+  if (!about.mask_meaning.empty()) faint(say({"Mask: {0}", "掩码：{0}"}, about.mask_meaning));
+  if (!about.gradient_meaning.empty()) faint(say({"Gradient: {0}", "梯度：{0}"}, about.gradient_meaning));
+  return lines;
 }
 
 Report narrate(const Trace& trace, const About& about, const std::vector<Comparison>& comparisons,

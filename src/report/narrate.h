@@ -56,6 +56,9 @@ struct Telling {
   const Trace* truth = nullptr;
 };
 
+// The lines at the head of a report: title, source, settings and what they mean.
+std::vector<Block> head_lines(const About& about, Language language);
+
 Report narrate(const Trace& trace, const About& about, const std::vector<Comparison>& comparisons,
                const Telling& telling);
 

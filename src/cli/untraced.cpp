@@ -1,0 +1,215 @@
+#include "cli/untraced.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "base/bounded.h"
+#include "base/counted.h"
+#include "base/decimal.h"
+#include "cli/array.h"
+#include "cli/worked.h"
+#include "input/source.h"
+#include "methods/methods.h"
+#include "methods/untraced.h"
+#include "ops/rows.h"
+
+namespace qkv {
+namespace {
+
+struct IsaName {
+  const char* name;
+  fast::Isa isa;
+};
+constexpr std::array<IsaName, 3> kIsas{
+    {{"baseline", fast::Isa::baseline}, {"avx2", fast::Isa::avx2}, {"avx512", fast::Isa::avx512}}};
+
+// In multiply-adds: below it a trace takes no longer than its start, and a second thread costs more than it
+// brings.
+constexpr double kWorthwhile = 5e4;
+constexpr double kWorthThreads = 2e7;
+// What a trace computes on intervals; its doubles are then the nearest to the true numbers.
+constexpr double kTracedOnIntervals = 1.5e6;
+
+bool asks_for_result_alone(const SharedOptions& o, const Presentation& p) {
+  const bool is_whole = o.steps.empty() && o.row.empty() && o.head.empty() && !o.asks_for_any_cell;
+  const bool is_bare = !o.exact && !o.checks && !o.prove && !o.plain_doubles && !p.heat;
+  constexpr std::array kForms{Format::text, Format::md, Format::latex, Format::csv, Format::npy};
+  return (o.only_output || p.detail == Detail::summary) && is_whole && is_bare && o.weights.empty() &&
+         (p.arithmetic == nullptr || (o.is_fast && std::string_view(p.arithmetic->name) == "fp32")) &&
+         std::find(kForms.begin(), kForms.end(), p.format) != kForms.end();
+}
+
+// Matrices as plain numbers where they are that, else as a trace reads them.  nullopt for what can be read
+// only once, and for faults.
+std::optional<ProblemInput> read_input(const SharedOptions& options, int threads) {
+  Diagnostics ignored;  // a trace finds the same
+  ProblemInput input;
+  input.asks_for_result_alone = true;
+  if (options.file == "-") return std::nullopt;
+  if (!options.file.empty()) input.file = read_source(options.file, ignored);
+  for (const auto& [section, file] : options.matrix_files) {
+    if (file == "-") return std::nullopt;
+    const bool is_role = section == "Q" || section == "K" || section == "V";
+    if (NumbersPtr numbers = is_role ? read_numbers(file, threads) : nullptr) {
+      input.numbers.emplace_back(section, std::move(numbers));
+    } else {
+      input.matrices.emplace_back(section, read_source(file, ignored));
+    }
+  }
+  if (ignored.has_errors()) return std::nullopt;
+  for (const auto& setting : options.settings) input.settings.push_back(setting);
+  return input;
+}
+
+// The texts of the result, each digit proved.
+class ResultTexts {
+ public:
+  ResultTexts(const Problem& problem, const Untraced& result) : problem_(problem), result_(result) {}
+
+  std::string text(Index i, Index j, int decimals) {
+    const Bounded x{result_.values(i, j), result_.bounds(i, j / width_of_head())};
+    if (decides(x, decimals)) return fixed_text(x.value, decimals);
+    if (!are_known_) {
+      ++unproved_;
+      return fixed_text(x.value, decimals);
+    }
+    if (row_ != i) {
+      row_ = i;
+      trace_ = run(plan_of(problem_of_query(problem_, i)), {});
+    }
+    return trace_.text(trace_.plan().last_step(), 0, j, decimals);
+  }
+
+  std::size_t unproved() const { return unproved_; }
+
+ private:
+  Index width_of_head() const { return result_.values.cols() / result_.bounds.cols(); }
+
+  const Problem& problem_;
+  const Untraced& result_;
+  const bool are_known_ = are_numbers_known(problem_);
+  Trace trace_;  // of one query
+  Index row_ = -1;
+  std::size_t unproved_ = 0;
+};
+
+Text title_of_result(const Problem& problem) {
+  return problem.heads > 1 ? ops::concat.title : ops::weighted_sum.title;
+}
+
+// How far the numbers can be from the true ones, and how they came about.
+Said way_taken(bool is_fast, bool are_floats, const Untraced& result) {
+  const std::string bound = fmt::format("{:.1e}", result.bounds.maxCoeff());
+  if (are_floats) {
+    return say({"The result alone was computed: in single precision, in tiles with fused multiply-adds. "
+                "Every number "
+                "is within {0} of the true one; the digits are not proved.",
+                "只计算了结果：用单精度、分块并以融合乘加计算。每个数与真值相差不超过 {0}；数字未经证明。"},
+               bound);
+  }
+  const Said how = is_fast ? say({"in tiles with fused multiply-adds", "分块并以融合乘加计算"})
+                           : say({"in the order of the steps", "按各步的次序计算"});
+  return say(
+      {"The result alone was computed: in double precision, {0}, within {1} of the true numbers; digits that "
+       "this leaves open are computed again, for their row alone, with more precision. All digits shown are "
+       "proved.",
+       "只计算了结果：用双精度、{0}，与真值相差不超过 {1}；由此定不下来的数字，单独对那一行用更高精度重算。"
+       "印出的数字全部经过证明。"},
+      how, bound);
+}
+
+}  // namespace
+
+std::optional<int> show_result_alone(const SharedOptions& options, const Presentation& presentation,
+                                     Diagnostics& diagnostics) {
+  if (!asks_for_result_alone(options, presentation)) {
+    if (!options.is_fast) return std::nullopt;
+    diagnostics.error("", say({"--fast computes the result alone", "--fast 只计算结果"}),
+                      say({"add --only-output, without --steps, --row, --head, --prove and the like",
+                           "请加上 --only-output，不要同时用 --steps、--row、--head、--prove 等"}));
+    return finish(options, diagnostics);
+  }
+  fast::How how;
+  how.is_online = options.is_fast;
+  if (!options.isa.empty()) {
+    const auto named = row_named(kIsas, "--isa", options.isa, diagnostics);
+    if (named == kIsas.end()) return finish(options, diagnostics);
+    if (fast::is_available(named->isa)) how.isa = named->isa;
+  }
+  const int processors = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const int threads = options.threads.value_or(processors);
+  const auto input = read_input(options, threads);
+  Diagnostics told;
+  const auto problem = input ? read_problem(*input, told) : std::nullopt;
+  if (!problem) return std::nullopt;
+  if (!can_be_untraced(*problem)) {
+    if (options.is_fast) {
+      diagnostics.warning(
+          "",
+          say({"--fast has no effect: this problem is computed step by step",
+               "--fast 不起作用：这道题要一步一步地算"}),
+          say({"it knows given Q, K and V, dot products, masks, ALiBi, soft cap, temperature, sink "
+               "logits and grouped heads",
+               "它能算的是：给定的 Q、K、V，点积，掩码，ALiBi，softcap，温度，sink logit 和分组的头"}));
+    }
+    return std::nullopt;
+  }
+  const double work = untraced_work(*problem);
+  const double least = presentation.format == Format::npy ? kTracedOnIntervals : kWorthwhile;
+  if (!options.is_fast && work < least) return std::nullopt;
+  for (const Diagnostic& d : told.list()) diagnostics.add(d);
+
+  how.threads = work < kWorthThreads ? 1 : threads;
+  const bool are_floats = presentation.arithmetic != nullptr;
+  const Untraced result = are_floats ? untraced_in_floats(*problem, how) : untraced(*problem, how);
+
+  std::vector<std::string> inputs;
+  if (!options.file.empty()) inputs.push_back(options.file);
+  for (const auto& [section, file] : options.matrix_files) inputs.push_back(file);
+  if (presentation.format == Format::npy) {
+    write_array(result.values, problem->heads > 1 ? "concat" : "output", options, inputs, diagnostics);
+    return finish(options, diagnostics);
+  }
+
+  ResultTexts texts(*problem, result);
+  Table table;
+  table.id = problem->heads > 1 ? "concat" : "output";
+  table.row_labels = problem->tokens;
+  for (Index j = 0; j < result.values.cols() && result.values.cols() > 1; ++j)
+    table.columns.push_back(std::to_string(j + 1));
+  for (Index i = 0; i < result.values.rows(); ++i) {
+    std::vector<TableCell> row;
+    for (Index j = 0; j < result.values.cols(); ++j)
+      row.push_back({are_floats ? fixed_text(result.values(i, j), problem->decimals)
+                                : texts.text(i, j, problem->decimals)});
+    table.rows.push_back(std::move(row));
+  }
+  if (texts.unproved() > 0) {
+    diagnostics.warning(
+        "",
+        say({"{0} could not be proved: the inputs have more than 15 digits, and were taken as the nearest "
+             "doubles",
+             "有 {0} 个数的末位未能证明：输入超过 15 位数字，按最近的双精度数计算"},
+            counted(static_cast<Index>(texts.unproved()), "number")));
+  }
+  const Said way = way_taken(options.is_fast, are_floats, result);
+  Report report;
+  if (options.only_output) {
+    // Nothing else says so where there is no head.
+    if (are_floats) diagnostics.add({Severity::note, "", nullptr, std::nullopt, way, {}});
+  } else {
+    report.blocks = head_lines(about_of(*problem, diagnostics), presentation.language);
+    report.blocks.emplace_back(Paragraph{way.in(presentation.language), Tone::faint});
+    report.blocks.emplace_back(Heading{0, title_of_result(*problem).in(presentation.language), table.id});
+  }
+  report.blocks.emplace_back(std::move(table));
+  write_report(report, options, presentation, inputs, diagnostics);
+  return finish(options, diagnostics);
+}
+
+}  // namespace qkv

@@ -1,0 +1,16 @@
+// The result alone of a large problem: read, computed and printed without a trace.
+#pragma once
+
+#include <optional>
+
+#include "cli/shared.h"
+
+namespace qkv {
+
+// The exit status; nullopt where the problem is to be traced: because it is small, because more than the
+// result is asked for, because some line of it is not one that fast/ knows, or because there is something to
+// complain of, which the other way does better.
+std::optional<int> show_result_alone(const SharedOptions& options, const Presentation& presentation,
+                                     Diagnostics& diagnostics);
+
+}  // namespace qkv

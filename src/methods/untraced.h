@@ -1,0 +1,42 @@
+// The result of a problem alone, for whoever asks for nothing else: without a plan, and without a table of
+// queries by keys (fast/).
+//
+// The digits shown of it are proved all the same: most are decided by the bound of their row; the problem of
+// one query, traced, settles the others.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/matrix.h"
+#include "fast/attend.h"
+#include "problem/problem.h"
+
+namespace qkv {
+
+struct Untraced {
+  Matrix values;            // [n, heads · d_v]
+  MatrixOf<double> bounds;  // [n, heads]: no component of that head is farther from the true number
+};
+
+// Whether every line of the problem is one that fast/ knows: Q, K and V are given as numbers; dot products,
+// the usual softmax and what may stand between.
+bool can_be_untraced(const Problem& problem);
+
+// Multiply-adds of it, those of forbidden pairs included.
+double untraced_work(const Problem& problem);
+
+// Doubles in the bits of a trace, or, with how.is_online, near them.  Counts Progress, a step a query.
+Untraced untraced(const Problem& problem, const fast::How& how);
+// The same in single precision.
+Untraced untraced_in_floats(const Problem& problem, const fast::How& how);
+
+// What this query alone asks of the keys that it can see, with every number as it is written.
+// Its plan has one row, and its last step holds the query's row of the result.
+Problem problem_of_query(const Problem& problem, Index query);
+
+// Whether problem_of_query() has the very numbers: false where some were written with more digits than their
+// doubles tell.
+bool are_numbers_known(const Problem& problem);
+
+}  // namespace qkv

@@ -1,0 +1,154 @@
+// The result alone, without a table of queries by keys, against the trace of the same problem.
+
+#include <cstring>
+
+#include "methods/untraced.h"
+#include "problem/read_problem.h"
+#include "reading.h"
+#include "render/npy.h"
+#include "support.h"
+
+namespace qkv::test {
+namespace {
+
+// Decimals that are no doubles, row by row.
+std::string rows_text(Random& random, Index rows, Index cols) {
+  std::string text;
+  for (Index i = 0; i < rows; ++i) {
+    for (Index j = 0; j < cols; ++j) text += fmt::format("{:.3f} ", random.eighths(3) + 0.1);
+    text += "\n";
+  }
+  return text;
+}
+
+std::optional<Problem> read(const std::string& text, bool asks_for_result_alone) {
+  Diagnostics diagnostics;
+  ProblemInput input;
+  input.file = source_from_text("a.qkv", text, diagnostics);
+  input.asks_for_result_alone = asks_for_result_alone;
+  auto problem = read_problem(input, diagnostics);
+  INFO(render_diagnostics(diagnostics, Language::en, false));
+  CHECK(problem.has_value());
+  return problem;
+}
+
+bool have_same_bits(const Matrix& a, const Matrix& b) {
+  return a.rows() == b.rows() && a.cols() == b.cols() &&
+         std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(double)) == 0;
+}
+
+constexpr std::array kSettings{
+    "",
+    "mask = causal\n",
+    "mask = window:3 sinks:1\nsoftcap = 2.5\n",
+    "mask = causal segments:1,1,1,2,2,2,2\nscale = 0.3\ntemperature = 1.7\n",
+    "heads = 4\nkv_heads = 2\nmask = window:2,1 global:3\nsink_logit = 0.1 -0.2 0.3 0.7\n",
+    "heads = 2\nkv_heads = 1\nalibi = on\nmask = prefix:2\n",
+    "scale = none\nmask = padding:1,0,1,1,0,1,1\nempty_row = nan\n"};
+
+std::string problem_text(Random& random, const std::string& settings) {
+  const bool has_groups = settings.find("kv_heads = 2") != std::string::npos;
+  const bool has_heads = settings.find("heads = ") != std::string::npos;
+  const Index d_k = 3;
+  const Index d_v = 2;
+  const Index groups = has_groups ? 2 : 1;
+  const Index heads = has_groups ? 4 : (has_heads ? 2 : 1);
+  return settings + "[Q]\n" + rows_text(random, 7, heads * d_k) + "[K]\n" +
+         rows_text(random, 7, groups * d_k) + "[V]\n" + rows_text(random, 7, groups * d_v);
+}
+
+}  // namespace
+
+TEST_CASE("the result alone has the bits of a trace on doubles, and is within its bound of the truth") {
+  QKV_SAY_SEED();
+  Random random(seed());
+  for (const char* settings : kSettings) {
+    CAPTURE(settings);
+    const std::string text = problem_text(random, settings);
+    const auto alone = read(text, true);
+    const auto whole = read(text, false);
+    REQUIRE(alone.has_value());
+    REQUIRE(whole.has_value());
+    CHECK(alone->allowed == nullptr);
+    CHECK((alone->mask_rule != nullptr) ==
+          (std::string_view(settings).find("mask") != std::string_view::npos));
+    REQUIRE(can_be_untraced(*alone));
+    const Plan plan = plan_of(*whole);
+    const Untraced result = untraced(*alone, {});
+    const Trace plain = run(plan, {.plain = true});
+    CHECK(have_same_bits(result.values, plain.values(plan.last_step())));
+    const Untraced online = untraced(*alone, {.is_online = true});
+    const Untraced floats = untraced_in_floats(*alone, {.is_online = true});
+    const Trace truth = run(plan, {});
+    const Index width = result.values.cols() / result.bounds.cols();
+    for (Index i = 0; i < result.values.rows(); ++i) {
+      for (Index j = 0; j < result.values.cols(); ++j) {
+        const double true_value = truth.values(plan.last_step())(i, j);
+        if (std::isnan(true_value)) continue;
+        const Index head = j / width;
+        CHECK(std::abs(result.values(i, j) - true_value) <= result.bounds(i, head) + 1e-16);
+        CHECK(std::abs(online.values(i, j) - true_value) <= online.bounds(i, head) + 1e-16);
+        CHECK(std::abs(floats.values(i, j) - true_value) <= floats.bounds(i, head) + 1e-16);
+        CHECK(result.bounds(i, head) < 1e-12);
+        CHECK(floats.bounds(i, head) < 1e-3);
+      }
+    }
+  }
+}
+
+TEST_CASE("the problem of one query has its row of the result, digit for digit") {
+  QKV_SAY_SEED();
+  Random random(seed());
+  for (const char* settings : kSettings) {
+    CAPTURE(settings);
+    const std::string text = problem_text(random, settings);
+    const Problem whole = *read(text, false);
+    const Problem alone = *read(text, true);
+    const Trace trace = run(plan_of(whole), {});
+    const NodeId last = trace.plan().last_step();
+    for (const Index query : {Index{0}, Index{4}, Index{6}}) {
+      const Trace one = run(plan_of(problem_of_query(alone, query)), {});
+      const NodeId last_of_one = one.plan().last_step();
+      REQUIRE(one.plan()[last_of_one].shape.rows == 1);
+      for (Index j = 0; j < trace.plan()[last].shape.cols; ++j)
+        CHECK(one.text(last_of_one, 0, j, 17) == trace.text(last, query, j, 17));
+    }
+  }
+}
+
+TEST_CASE("a problem with another line is not computed without a trace") {
+  Random random(1);
+  const std::string matrices = problem_text(random, "");
+  for (const char* settings : {"read = hard\n", "tile = 2x2\n", "rope = half\nrope_dims = 2\n",
+                               "method = linear\n", "round = paper\n", "gradient = yes\n"}) {
+    CAPTURE(settings);
+    const auto problem = read(settings + matrices, true);
+    REQUIRE(problem.has_value());
+    CHECK_FALSE(can_be_untraced(*problem));
+  }
+  CHECK(can_be_untraced(*read(matrices, true)));
+  CHECK_FALSE(
+      can_be_untraced(*read("[X]\n1 2\n3 4\n[W_Q]\n1 0\n0 1\n[W_K]\n1 0\n0 1\n[W_V]\n1 0\n0 1\n", true)));
+  CHECK_FALSE(can_be_untraced(*read("[Q]\n1\n[K]\n1\n", true)));  // V is symbols
+  CHECK_FALSE(can_be_untraced(*read("[Q]\n1\n[K]\n1\n[V]\n1\n[bias]\n0.5\n", true)));
+}
+
+TEST_CASE("no size is too large for the result alone; a table of scores has a limit") {
+  std::string column;
+  for (int i = 0; i < 1200; ++i) column += fmt::format("{}\n", i % 3);
+  const std::string text = "[Q]\n" + column + "[K]\n" + column + "[V]\n" + column;
+  Diagnostics diagnostics;
+  ProblemInput input;
+  input.file = source_from_text("a.qkv", text, diagnostics);
+  CHECK_FALSE(read_problem(input, diagnostics).has_value());
+  CHECK(render_diagnostics(diagnostics, Language::en, false).find("1200×1200") != std::string::npos);
+  const auto alone = read(text, true);
+  REQUIRE(alone.has_value());
+  // Scores of 0, 1 and 2 times the query: softmax over 400 of each; the middle query by hand.
+  const Untraced result = untraced(*alone, {});
+  const double e = std::exp(1.0);
+  CHECK(result.values(1, 0) == doctest::Approx((e + 2 * e * e) / (1 + e + e * e)).epsilon(1e-13));
+  CHECK(result.values(0, 0) == doctest::Approx(1).epsilon(1e-13));
+}
+
+}  // namespace qkv::test
