@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/bounded.h"
+#include "base/bounded_number.h"
 #include "base/decimal.h"
 #include "base/exp.h"
 
@@ -357,6 +358,53 @@ TEST_CASE("what is exact has the error 0") {
   CHECK(exp(Bounded(0)).error == 0);
   CHECK(tanh(Bounded(0)) == 0);
   CHECK(sqrt(Bounded(0)) == 0);
+}
+
+TEST_CASE("a decimal has the error 0 exactly when it is its double") {
+  std::vector<std::string> texts{"0",
+                                 "0.0",
+                                 "0.5",
+                                 "-0.125",
+                                 "0.3",
+                                 "1234.5",
+                                 "0.00000000001",
+                                 "2.50000000000",
+                                 "12.5%",
+                                 "0.1%",
+                                 "0.000030517578125"};
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 20'000; ++round) {
+    // Sixteenths and so on, and their neighbours in the last decimal.
+    const unsigned long long places = random() % 13;
+    unsigned long long power = 1;
+    for (unsigned long long i = 0; i < places; ++i) power *= 10;
+    const unsigned long long whole = random() % 1000;
+    const unsigned long long part = (random() % 65) * (power / 64) + random() % 2;
+    std::string digits = std::to_string(part);
+    if (digits.size() < places) digits.insert(0, places - digits.size(), '0');
+    texts.push_back(std::to_string(whole) + (places == 0 ? "" : "." + digits));
+  }
+  for (const std::string& text : texts) {
+    NumberError error;
+    const auto number = parse_number(text, error);
+    REQUIRE(number.has_value());
+    Integer digits = 0;
+    Integer power = 1;
+    bool has_point = false;
+    for (const char c : text) {
+      if (c == '.') has_point = true;
+      if (c < '0' || c > '9') continue;
+      digits = digits * 10 + (c - '0');
+      if (has_point) power *= 10;
+    }
+    if (text.ends_with('%')) power *= 100;
+    Rational truth(digits, power);
+    if (text.starts_with('-')) truth = -truth;
+    const Bounded x = bounded(*number);
+    INFO(text);
+    CHECK((x.error == 0) == (truth == Rational(number->value)));
+    CHECK(abs(Rational(x.value) - truth) <= Rational(x.error));
+  }
 }
 
 TEST_CASE("a given infinity is exact, one that overflowed says nothing") {

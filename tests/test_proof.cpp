@@ -150,6 +150,52 @@ TEST_CASE("every value of a bounded run is the double's, and its bound holds") {
   }
 }
 
+TEST_CASE("values, sums, digits, zeros and warnings are those of a run that enclosed everything before") {
+  QKV_SAY_SEED();
+  std::vector<Problem> problems = sample();
+  // Beyond the doubles, an infinite key, rows that cancel, ties.
+  const auto scores = [](const char* rows) {
+    return problem_at(Entry::scores, {{"scores", rows_of(rows)}, {"V", rows_of("1 0.3 ; 1/3 0.3")}});
+  };
+  problems.push_back(problem_at(Entry::qkv, {{"Q", rows_of("1e200 1 ; 1 1")},
+                                             {"K", rows_of("1e200 1 ; -1e200 0.1")},
+                                             {"V", rows_of("0.1 ; 0.3")}}));
+  for (const char* rows : {"inf 0 ; 0 1", "0.5 0.5 ; 0 -inf", "0.1 -0.1 ; 1e-320 0", "1e15 -1e15 ; 800 -800"})
+    problems.push_back(scores(rows));
+  for (const Problem& problem : problems) {
+    const Plan plan = plan_of(problem);
+    const Trace at_once = run(plan, {.at_once = true});
+    const Trace asked = run(plan, {});
+    for (NodeId id = 0; id < plan.nodes.size(); ++id) {
+      INFO("step ", plan[id].id);
+      // Texts before values and after; the bounds hold.
+      const Trace texts = run(plan, {});
+      const Matrix& values = at_once.values(id);
+      for (Index i = 0; i < values.rows(); ++i) {
+        for (Index j = 0; j < values.cols(); ++j) {
+          INFO("cell ", i + 1, ",", j + 1);
+          for (int decimals = 0; decimals <= 17; ++decimals)
+            CHECK(texts.text(id, i, j, decimals) == at_once.text(id, i, j, decimals));
+          CHECK(texts.is_exactly_zero(id, i, j) == at_once.is_exactly_zero(id, i, j));
+          const Bounded near = texts.computed(id, i, j);
+          if (std::isfinite(values(i, j)) && std::isfinite(near.value))
+            CHECK(std::abs(near.value - values(i, j)) <= near.error + std::abs(values(i, j)) * 0x1p-53);
+          const double value = asked.values(id)(i, j);
+          CHECK((value == values(i, j) || (std::isnan(value) && std::isnan(values(i, j)))));
+          CHECK(std::signbit(value) == std::signbit(values(i, j)));
+        }
+        if (!plan[id].has_row_sums) continue;
+        CHECK(texts.row_sum_text(id, i, 4) == at_once.row_sum_text(id, i, 4));
+        const double sum = asked.row_sum(id, i);
+        CHECK((sum == at_once.row_sum(id, i) || std::isnan(sum)));
+      }
+    }
+    CHECK(asked.warnings().size() == at_once.warnings().size());
+    if (!asked.warnings().empty()) CHECK(asked.warnings()[0] == at_once.warnings()[0]);
+    CHECK(asked.assumed_ties() == at_once.assumed_ties());
+  }
+}
+
 TEST_CASE("the digits of a large problem are those of the true values, ties too") {
   QKV_SAY_SEED();
   Random random(62);

@@ -38,6 +38,8 @@ int run_trace(const SharedOptions& options) {
   if (options.is_verbose) tell_what_was_read(*worked, diagnostics);
 
   if (presentation->format == Format::svg) choose_weights(worked->trace.plan(), worked->telling);
+  worked->telling.colours = presentation->heat.has_value() || presentation->format == Format::svg ||
+                            presentation->format == Format::html;
   if (presentation->format == Format::json) {
     write_output(options.output,
                  render_json(worked->trace, worked->about, worked->comparisons, worked->telling),

@@ -154,7 +154,10 @@ SourcePtr read_source(const std::string& name, Diagnostics& diagnostics) {
     return refuse(too_large());
 
   std::string text;
-  std::string block(std::size_t{1} << 16, '\0');
+  // Not much longer than the file: each new page of memory takes as long as reading a small problem.
+  constexpr std::size_t kBlock = std::size_t{1} << 16;
+  const bool is_short = S_ISREG(status.st_mode) && status.st_size > 0 && status.st_size < off_t{kBlock};
+  std::string block(is_short ? static_cast<std::size_t>(status.st_size) + 1 : kBlock, '\0');
   while (const std::size_t count = std::fread(block.data(), 1, block.size(), file.get())) {
     text.append(block, 0, count);
     if (text.size() > kLargestFile) return refuse(too_large());  // a pipe does not say how long it is

@@ -101,7 +101,7 @@ int decimals_of(const Node& node, int decimals) {
   return is_count ? 0 : decimals;
 }
 
-TableCell shown_cell(const Trace& trace, const CellAt& at, int decimals) {
+TableCell shown_cell(const Trace& trace, const CellAt& at, int decimals, bool with_value) {
   const Node& node = trace.plan()[at.node];
   decimals = decimals_of(node, decimals);
   if (node.is_symbolic()) return {symbolic_text(trace, at, decimals), CellRole::symbolic};
@@ -112,7 +112,9 @@ TableCell shown_cell(const Trace& trace, const CellAt& at, int decimals) {
   }
   const bool is_infinite = text == "inf" || text == "-inf" || text == "nan";
   if (is_infinite) return {with_infinity_sign(std::move(text)), CellRole::infinite};
-  return {std::move(text), CellRole::number, trace.values(at.node)(at.row, at.col)};
+  TableCell cell{std::move(text), CellRole::number};
+  if (with_value) cell.value = trace.values(at.node)(at.row, at.col);
+  return cell;
 }
 
 std::string exact_form(const Trace& trace, const CellAt& at) {

@@ -18,8 +18,8 @@ struct CellAt {
 };
 
 // What a table shows: fixed digits; "0" for a forbidden key's weight; "−∞"; for a symbolic
-// cell its terms, "0.2689·v0 + 0.7311·v1".
-TableCell shown_cell(const Trace& trace, const CellAt& at, int decimals);
+// cell its terms, "0.2689·v0 + 0.7311·v1".   with_value: and the value of a finite number, for a colour
+TableCell shown_cell(const Trace& trace, const CellAt& at, int decimals, bool with_value = false);
 
 // The exact value of a cell where it has a form that one reads: "1/2", "e / (1 + e)"; else empty.
 std::string exact_form(const Trace& trace, const CellAt& at);

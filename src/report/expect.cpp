@@ -1,6 +1,7 @@
 #include "report/expect.h"
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <set>
 
@@ -15,13 +16,22 @@ constexpr double kExactTolerance = 1e-12;
 constexpr int kMoreDigits = 4;
 constexpr int kMostDecimals = 17;
 
+bool has_digits(const Trace& trace, const CellAt& at, const Number& printed) {
+  return fixed_text(printed.value, printed.decimals) == trace.text(at.node, at.row, at.col, printed.decimals);
+}
+
 bool agrees(const Trace& trace, const CellAt& at, const Number& printed) {
+  // Most are finite decimals, of which the text is enough.
+  const Bounded near = trace.computed(at.node, at.row, at.col);
+  const bool is_surely_finite = std::abs(near.value) + near.error < DBL_MAX / 2;
+  if (is_surely_finite && printed.is_decimal && printed.kind != Number::Kind::infinite)
+    return has_digits(trace, at, printed);
   const double value = trace.values(at.node)(at.row, at.col);
   if (printed.kind == Number::Kind::infinite || !std::isfinite(value)) return printed.value == value;
   if (!printed.is_decimal) {
     return std::abs(printed.value - value) <= kExactTolerance * std::max(1.0, std::abs(value));
   }
-  return fixed_text(printed.value, printed.decimals) == trace.text(at.node, at.row, at.col, printed.decimals);
+  return has_digits(trace, at, printed);
 }
 
 int decimals_to_tell(const Number& printed) { return printed.is_decimal ? printed.decimals : kMoreDigits; }

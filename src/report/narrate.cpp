@@ -274,7 +274,7 @@ class Narrator {
 
   // "1/√2 ≈ 0.7071", "1/2 = 0.5000"; a whole number stands for itself.
   TableCell cell(const CellAt& at) const {
-    TableCell shown = shown_cell(trace_, at, telling_.decimals);
+    TableCell shown = shown_cell(trace_, at, telling_.decimals, telling_.colours);
     if (!telling_.exact || shown.role != CellRole::number) return shown;
     const std::string exact = exact_form(trace_, at);
     // An output over exponentials would take a line; its weights have shown them.
@@ -415,7 +415,7 @@ Report softmax_lines(const Trace& trace, const Telling& telling) {
     const auto node = plan.find(id);
     std::vector<TableCell> row;
     for (Index j = 0; j < plan[*node].shape.cols; ++j)
-      row.push_back(shown_cell(trace, {*node, 0, j}, telling.decimals));
+      row.push_back(shown_cell(trace, {*node, 0, j}, telling.decimals, telling.colours));
     row.resize(width);  // max and sum stand below the first score
     table.row_labels.emplace_back(id);
     table.rows.push_back(std::move(row));

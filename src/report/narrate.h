@@ -52,6 +52,7 @@ struct Telling {
   bool exact = false;                        // fractions, roots and exponentials beside the decimals
   bool checks = false;                       // with a footer of what must hold
   std::vector<Proved> proofs = {};           // told at the end
+  bool colours = true;                       // what renders it wants the values behind the texts
   // The true trace, where this one is rounded at every step or computed in a small format.
   const Trace* truth = nullptr;
 };

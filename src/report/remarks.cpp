@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/bounded.h"
 #include "report/cell_text.h"
 #include "report/hull_remark.h"
 #include "run/proof.h"
@@ -134,6 +135,50 @@ class Remarks {
                   2 * numbers, 4 * numbers));
   }
 
+  // What follows asks for the values themselves only where their bounds leave it open.
+
+  bool sums_to_one(NodeId weights, Index row) const {
+    const Bounded sum = trace_.computed_row_sum(weights, row);
+    const double off = std::abs(sum.value - 1);
+    if (off + 2 * sum.error < kSumTolerance) return true;
+    return std::abs(trace_.row_sum(weights, row) - 1) < kSumTolerance;
+  }
+
+  bool has_negative(NodeId weights, Index row) const {
+    bool is_open = false;
+    for (Index j = 0; j < plan_[weights].shape.cols; ++j) {
+      const Bounded weight = trace_.computed(weights, row, j);
+      is_open = is_open || !(weight.value >= weight.error);
+    }
+    return is_open && trace_.values(weights).row(row).minCoeff() < 0;
+  }
+
+  // Where the smallest and the largest stand; of equals the first.
+  std::pair<Index, Index> range_of_column(NodeId v, Index col) const {
+    const auto at = [&](Index row) { return trace_.computed(v, row, col); };
+    const Index rows = plan_[v].shape.rows;
+    Index least = 0;
+    Index most = 0;
+    for (Index i = 1; i < rows; ++i) {
+      if (at(i).value < at(least).value) least = i;
+      if (at(i).value > at(most).value) most = i;
+    }
+    const auto is_equal = [&](Index a, Index b) {
+      return at(a).value == at(b).value && at(a).error == 0 && at(b).error == 0;
+    };
+    bool is_open = false;
+    for (Index i = 0; i < rows; ++i) {
+      const bool is_above = certainly_exceeds(at(i), at(least)) || is_equal(i, least);
+      const bool is_below = certainly_exceeds(at(most), at(i)) || is_equal(i, most);
+      is_open = is_open || !((i == least || is_above) && (i == most || is_below));
+    }
+    if (is_open) {
+      trace_.values(v).col(col).minCoeff(&least);
+      trace_.values(v).col(col).maxCoeff(&most);
+    }
+    return {least, most};
+  }
+
   // Weights that are not negative and sum to 1 can only mix: every output lies between the
   // smallest and the largest value of its column.
   void hull(NodeId id) {
@@ -142,14 +187,14 @@ class Remarks {
     const NodeId v = node.inputs[1];
     for (const Index i : rows_) {
       const std::string row = plan_[weights].rows[static_cast<std::size_t>(i)];
-      if (!(std::abs(trace_.row_sum(weights, i) - 1) < kSumTolerance)) {
+      if (!sums_to_one(weights, i)) {
         paragraph(say({"Hull: not stated, because the weights of row {0} sum to {1}, not to 1.",
                        "凸包：不作断言，因为 {0} 那一行的权重之和是 {1}，不是 1。"},
                       row, trace_.row_sum_text(weights, i, telling_.decimals)),
                   Tone::faint);
         return;
       }
-      if (trace_.values(weights).row(i).minCoeff() < 0) {
+      if (has_negative(weights, i)) {
         paragraph(say({"Hull: not stated, because row {0} has a negative weight.",
                        "凸包：不作断言，因为 {0} 那一行有负的权重。"},
                       row),
@@ -161,10 +206,7 @@ class Remarks {
     const std::string rows_of = tokens.empty() ? plan_[v].id : std::string(tokens);
     Said bounds;
     for (Index c = 0; c < node.shape.cols && node.shape.cols <= kMostHullColumns; ++c) {
-      Index least = 0;
-      Index most = 0;
-      trace_.values(v).col(c).minCoeff(&least);
-      trace_.values(v).col(c).maxCoeff(&most);
+      const auto [least, most] = range_of_column(v, c);
       const std::string low = trace_.text(v, least, c, telling_.decimals);
       const std::string high = trace_.text(v, most, c, telling_.decimals);
       const Said next = say({"{0} ≤ column {2} ≤ {1}", "{0} ≤ 第 {2} 列 ≤ {1}"}, low, high, c + 1);

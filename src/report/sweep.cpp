@@ -15,7 +15,7 @@ Report softmax_sweep(const std::vector<SweepLine>& lines, const std::vector<std:
     const Plan& plan = line.trace.plan();
     const NodeId weights = *plan.find("weights");
     const auto cell = [&](NodeId node, Index col) {
-      return shown_cell(line.trace, {node, 0, col}, telling.decimals);
+      return shown_cell(line.trace, {node, 0, col}, telling.decimals, telling.colours);
     };
     Index largest = 0;
     line.trace.values(weights).row(0).maxCoeff(&largest);

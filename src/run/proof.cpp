@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/bounded_number.h"
+#include "base/decimal.h"
 #include "run/trace.h"
 
 namespace qkv {
@@ -83,6 +85,20 @@ void Proof::pin(NodeId id, IntervalMatrix enclosure) {
   level(0).pin(id, std::make_shared<const IntervalMatrix>(std::move(enclosure)));
 }
 
+void Proof::enclose_up_to(NodeId id) {
+  const PrecisionScope precision(kFirstPrecision);
+  for (; enclosed_ <= id; ++enclosed_) {
+    const Node& node = (*plan_)[enclosed_];
+    if (is_given(node)) {
+      pin(enclosed_, given_rows<IntervalMatrix>(node, 0, node.shape.rows));
+      continue;
+    }
+    InputsOf<IntervalMatrix> inputs;
+    for (const NodeId input : node.inputs) inputs.emplace_back(level(0).whole(input));
+    pin(enclosed_, kernel_of<IntervalMatrix>(*node.op)(inputs, node.params));
+  }
+}
+
 void Proof::pin(NodeId id, ExactMatrix value) {
   const auto shared = std::make_shared<const ExactMatrix>(std::move(value));
   exact_cells_.pin(id, shared);
@@ -151,6 +167,8 @@ std::string Proof::difference_text(const Number& from, const CellPlace& at, int 
 }
 
 std::string root_text(const Number& of, int decimals) {
+  if (const Bounded near = sqrt(bounded(of)); decides(near, decimals))
+    return fixed_text(near.value, decimals);
   return decided_text([&](std::size_t) { return Interval(sqrt(enclose(of))); },
                       [&] { return sqrt(exact_value(of)); }, decimals);
 }

@@ -37,6 +37,8 @@ class Proof {
 
   // The enclosure of a whole node at the first precision, computed by somebody else.
   void pin(NodeId id, IntervalMatrix enclosure);
+  // The same, computed here, of all nodes from the first to this one.
+  void enclose_up_to(NodeId id);
   // The node has this value from now on, as when a step is rounded on paper.
   void pin(NodeId id, ExactMatrix value);
 
@@ -65,6 +67,7 @@ class Proof {
   std::map<NodeId, std::shared_ptr<const ExactMatrix>> pinned_;
   std::vector<bool> is_algebraic_;  // one a node: no exponential comes before it
   bool has_enclosure_ = false;      // the nodes at hand are enclosed at the first precision
+  NodeId enclosed_ = 0;             // how many of them by enclose_up_to
   std::set<std::tuple<NodeId, Index, Index>> assumed_ties_;
   std::size_t texts_ = 0;
 };

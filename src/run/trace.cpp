@@ -1,9 +1,11 @@
 #include "run/trace.h"
 
+#include <cassert>
 #include <cmath>
 
 #include "base/decimal.h"
 #include "base/progress.h"
+#include "run/asked.h"
 #include "run/proof.h"
 #include "run/range.h"
 
@@ -95,10 +97,27 @@ bool Trace::is_exactly(NodeId id, Index row, Index col, const std::string& decim
   return value.is_finite() && compare(proof_->exact({id, row, col}), value) == 0;
 }
 
+const Matrix& Trace::values(NodeId id) const { return asked_ ? asked_->nearest(id) : values_[id]; }
+
+Bounded Trace::computed(NodeId id, Index row, Index col) const {
+  return asked_ ? asked_->cell(id, row, col) : Bounded(values_[id](row, col));
+}
+
+Bounded Trace::computed_row_sum(NodeId id, Index row) const {
+  return asked_ ? asked_->row_sum(id, row) : Bounded(row_sums_[id](row, 0));
+}
+
+Proof& Trace::proof() const {
+  assert(proof_ != nullptr);
+  if (asked_) proof_->enclose_up_to(plan_->nodes.size() - 1);
+  return *proof_;
+}
+
 std::string Trace::text(NodeId id, Index row, Index col, int decimals) const {
   switch (arithmetic_) {
     case Arithmetic::proved:
-      break;
+      if (!asked_ || !decides(asked_->cell(id, row, col), decimals)) break;
+      return fixed_text(asked_->cell(id, row, col).value, decimals);
     case Arithmetic::doubles:
       if (!decides({values_[id](row, col), bounds_[id](row, col)}, decimals)) break;
       [[fallthrough]];
@@ -112,7 +131,8 @@ std::string Trace::text(NodeId id, Index row, Index col, int decimals) const {
 std::string Trace::row_sum_text(NodeId id, Index row, int decimals) const {
   switch (arithmetic_) {
     case Arithmetic::proved:
-      break;
+      if (!asked_ || !decides(asked_->row_sum(id, row), decimals)) break;
+      return fixed_text(asked_->row_sum(id, row).value, decimals);
     case Arithmetic::doubles:
       if (!decides({row_sums_[id](row, 0), sum_bounds_[id](row, 0)}, decimals)) break;
       [[fallthrough]];
@@ -129,11 +149,18 @@ std::string Trace::difference_text(const Number& printed, NodeId id, Index row, 
   return fixed_text(printed.value - values_[id](row, col), decimals);
 }
 
-double Trace::row_sum(NodeId id, Index row) const { return row_sums_[id](row, 0); }
+double Trace::row_sum(NodeId id, Index row) const {
+  return (asked_ ? asked_->nearest_row_sums(id) : row_sums_[id])(row, 0);
+}
 
 bool Trace::is_exactly_zero(NodeId id, Index row, Index col) const {
   switch (arithmetic_) {
     case Arithmetic::proved:
+      if (asked_) {
+        const Bounded& x = asked_->cell(id, row, col);
+        if (std::abs(x.value) > x.error) return false;
+        if (x.error == 0) return x.value == 0;
+      }
       return proof_->is_zero({id, row, col});
     case Arithmetic::doubles:
       if (std::abs(values_[id](row, col)) > bounds_[id](row, col)) return false;
@@ -229,13 +256,21 @@ Trace run(Plan plan, const RunOptions& options) {
   } else {
     trace.proof_ = std::make_shared<Proof>(trace.plan_);
     if (interval_work(trace.plan()) <= kMostIntervalWork) {
-      trace.run_on_intervals(options);
+      // A step that is rounded is a proved text, and the next is computed from it.
+      if (options.rounds_to || options.at_once) {
+        trace.run_on_intervals(options);
+      } else {
+        trace.asked_ = std::make_shared<Asked>(trace.plan(), *trace.proof_);
+      }
     } else {
       trace.arithmetic_ = Arithmetic::doubles;
       trace.run_on_bounded_doubles(options);
     }
   }
-  trace.warnings_ = range_warnings(trace.plan(), trace.values_, trace.arithmetic_);
+  const auto warnings = [&](const std::vector<Matrix>& values) {
+    return range_warnings(trace.plan(), values, trace.arithmetic_);
+  };
+  trace.warnings_ = trace.asked_ ? warnings(trace.asked_->kinds()) : warnings(trace.values_);
   return trace;
 }
 

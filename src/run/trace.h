@@ -1,17 +1,17 @@
 // A Trace is a plan and the value of every node: what reports, checks and exports read.
 //
-// Small problems are computed on intervals: every value is the double nearest to the true one.
-// Problems for which that would take noticeable time are computed in doubles, each with a bound
-// of its error.  Either way the digits of a cell are proved when its text is asked for; the few
-// that an interval or a bound leaves open are computed again, that row alone, with more precision.
+// Everything is computed in doubles, each with a bound of its error.  The digits of a cell are proved when
+// its text is asked for; the few that a bound leaves open are computed again, that row alone, with more
+// precision.  In small problems the values are more than that when they are asked for, each the double
+// nearest to the true number; in larger ones this would take noticeable time, and the computed doubles stay.
 #pragma once
 
-#include <cassert>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/bounded.h"
 #include "base/matrix.h"
 #include "base/rounded.h"
 #include "base/text.h"
@@ -19,6 +19,7 @@
 
 namespace qkv {
 
+class Asked;
 class Proof;
 
 enum class Arithmetic {
@@ -35,6 +36,7 @@ struct RunOptions {
   std::optional<int> rounds_to = std::nullopt;
   const FloatFormat* format = nullptr;  // carry every operation out in this format
   bool plain = false;                   // prove nothing, for comparison
+  bool at_once = false;                 // enclose a small problem before anybody asks, for comparison
 };
 
 class Trace {
@@ -43,10 +45,15 @@ class Trace {
   Arithmetic arithmetic() const { return arithmetic_; }
 
   // [rows, cols] of the node's numeric matrix; see Node::basis for symbolic ones.
-  const Matrix& values(NodeId id) const { return values_[id]; }
+  const Matrix& values(NodeId id) const;
   // How far a value of this node can be from the true one; with Arithmetic::doubles.
   double bound(NodeId id) const;
   double bound_at(NodeId id, Index row, Index col) const;
+
+  // One of the values, as if it were exact, where they are at hand; else, for decisions that leave room, a
+  // double near it with a bound of its distance from the true number, which costs nothing.
+  Bounded computed(NodeId id, Index row, Index col) const;
+  Bounded computed_row_sum(NodeId id, Index row) const;
 
   // One number with `decimals` digits after the point, as base/decimal.h writes it.  Proves it when
   // need be, and remembers what it needed for that: not for use by several threads at once.
@@ -64,11 +71,8 @@ class Trace {
   // those that could not be told from a tie with kDigitsOfAssumedTies digits and were taken for one.
   std::size_t texts_proved_singly() const;
   std::size_t assumed_ties() const;
-  // Only with Arithmetic::proved and ::doubles.
-  Proof& proof() const {
-    assert(proof_ != nullptr);
-    return *proof_;
-  }
+  // Only with Arithmetic::proved, where it then holds an enclosure of every node, and ::doubles.
+  Proof& proof() const;
   // "1/2", "3/2·√2", "e^(1/√2) / (1 + e^(1/√2))"; empty where the exact value has no such form.
   std::string exact_text(NodeId id, Index row, Index col) const;
   // Whether the true value is exactly this decimal.
@@ -94,6 +98,7 @@ class Trace {
   std::vector<Matrix> row_sums_;    // [rows, 1], or empty
   std::vector<Matrix> sum_bounds_;  // with Arithmetic::doubles
   std::shared_ptr<Proof> proof_;
+  std::shared_ptr<Asked> asked_;  // instead of values_ and row_sums_ with Arithmetic::proved, unless rounded
   std::vector<Said> warnings_;
 };
 
