@@ -101,6 +101,13 @@ namespace {
 
 const std::vector<std::string>* words_of_line = nullptr;  // null: every option is made
 
+// Without any, the functions below have nothing to make.
+bool names_an_option() {
+  return words_of_line == nullptr ||
+         std::any_of(words_of_line->begin(), words_of_line->end(),
+                     [](const std::string& word) { return word.size() > 1 && word.starts_with('-'); });
+}
+
 // Whether the command line can mean this option: flags are "--mask" or "-p,--decimals".  A letter may hide
 // among others, as in -qp3, so that those with one are always made.
 bool may_be_named(std::string_view flags) {
@@ -169,6 +176,7 @@ void add_problem_options(CLI::App& app, SharedOptions& options, Language languag
   app.add_option("FILE", options.file,
                  Text{"problem file; - is standard input", "题目文件；- 表示标准输入"}.in(language))
       ->type_name("");
+  if (!names_an_option()) return;
   for (const MatrixOption& m : kMatrixOptions) {
     if (!may_be_named(m.option)) continue;
     app.add_option_function<std::string>(
@@ -221,6 +229,7 @@ void add_problem_options(CLI::App& app, SharedOptions& options, Language languag
 }
 
 void add_asking_options(CLI::App& app, SharedOptions& options, Language language) {
+  if (!names_an_option()) return;
   app.add_option("--detail", options.detail,
                  Text{"how much is shown: the result, the main steps, every cell's arithmetic, the softmax "
                       "line by line too",
@@ -234,6 +243,7 @@ void add_asking_options(CLI::App& app, SharedOptions& options, Language language
 }
 
 void add_arithmetic_options(CLI::App& app, SharedOptions& options, Language language) {
+  if (!names_an_option()) return;
   app.add_flag(
       "--exact", options.exact,
       Text{"fractions, roots and powers of e beside the decimals", "在小数旁边写出分数、根式和 e 的幂"}.in(
@@ -246,6 +256,7 @@ void add_arithmetic_options(CLI::App& app, SharedOptions& options, Language lang
 }
 
 void add_telling_options(CLI::App& app, SharedOptions& options, Language language) {
+  if (!names_an_option()) return;
   add_asking_options(app, options, language);
   app.add_option("--row", options.row,
                  Text{"only this query: its label or number", "只看这个查询：标签或序号"}.in(language))
@@ -275,6 +286,7 @@ void add_telling_options(CLI::App& app, SharedOptions& options, Language languag
 void add_format_option(CLI::App& app, SharedOptions& options, Language language,
                        std::span<const Format> offered) {
   options.offered.assign(offered.begin(), offered.end());
+  if (!names_an_option()) return;
   app.add_option(
          "-f,--format", options.format,
          Text{"form of the output; guessed from -o name.json", "输出格式；可由 -o 的扩展名推断"}.in(language))
@@ -308,6 +320,7 @@ void add_speed_options(CLI::App& app, SharedOptions& options, Language language)
 
 // A flag, so that --heat FILE does not take the file for its value.
 void add_heat_option(CLI::App& app, SharedOptions& options, Language language) {
+  if (!names_an_option()) return;
   app.add_flag("--heat{viridis}", options.heat,
                say({"how large each number is: on a background of colour, without colours as a shade beside "
                     "it; --heat={0}",
@@ -317,6 +330,7 @@ void add_heat_option(CLI::App& app, SharedOptions& options, Language language) {
 }
 
 void add_output_options(CLI::App& app, SharedOptions& options, Language language) {
+  if (!names_an_option()) return;
   app.add_option(
          "-o,--output", options.output,
          Text{"write to this file, whole or not at all", "写入文件：要么完整写入，要么不动"}.in(language))

@@ -78,8 +78,8 @@ struct SharedOptions {
   bool is_verbose = false;
 };
 
-// As long as it lives, of the matrix files and settings only those options are made that these words could
-// name; else all.  A hundred options are made for every problem, and a line names two of them.
+// As long as it lives, the functions below make no options for a line without any, and of the matrix
+// files and settings only those that these words could name.  A command has a hundred, a line names two.
 class NamedOptions {
  public:
   explicit NamedOptions(const std::vector<std::string>& words);
