@@ -4,10 +4,13 @@
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$root/src/setup.sh"
-[ -x "$BUILD_DIR/qkv" ] || die "there is no $BUILD_DIR/qkv yet: run sh tests/run.sh"
 for program in cpack dpkg-deb dpkg-shlibdeps; do
   command -v $program >/dev/null || die "$program is missing (Debian: apt-get install cmake dpkg-dev)"
 done
+
+# A package uses the shared libraries of its system, so that a repaired one reaches it: a build of its own.
+BUILD_DIR=$BUILD_DIR/shared
+build "$BUILD_DIR" qkv -DBUILD_TESTING=OFF -DQKV_STATIC=OFF
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
