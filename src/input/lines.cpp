@@ -13,13 +13,19 @@ bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
 // Letters of other scripts too: [查询] is meant as a section, and deserves that error.
 bool is_letter(Folded c) { return c.value == kOther || is_ascii_letter(c.value); }
 
+bool is_end_of_word(std::string_view text, std::size_t at) {
+  return at >= text.size() || std::string_view(" \t\r\n,;|\"&])}").find(text[at]) != std::string_view::npos;
+}
+
 std::size_t comment_begin(std::string_view text, Span line) {
   bool is_quoted = false;
   bool is_after_space = true;
   for (std::size_t at = line.begin; at < line.end;) {
     const Folded c = fold_at(text, at);
     if (c.value == '"') is_quoted = !is_quoted;
-    if (!is_quoted && is_after_space && (c.value == '#' || c.value == '%')) return at;
+    if (!is_quoted && is_after_space && (c.value == '#' || c.value == '%') &&
+        spreadsheet_error_length(text.substr(at, line.end - at)) == 0)
+      return at;
     is_after_space = is_space(c.value);
     at += c.length;
   }
@@ -27,6 +33,24 @@ std::size_t comment_begin(std::string_view text, Span line) {
 }
 
 }  // namespace
+
+std::size_t spreadsheet_error_length(std::string_view text) {
+  if (!text.starts_with('#')) return 0;
+  for (const std::string_view name :
+       {"#VALUE!", "#DIV/0!", "#N/A", "#REF!", "#NAME?", "#NUM!", "#NULL!", "#SPILL!", "#CALC!", "#ERROR!",
+        "#FIELD!", "#BLOCKED!", "#CONNECT!", "#UNKNOWN!", "#GETTING_DATA"}) {
+    if (text.starts_with(name) && is_end_of_word(text, name.size())) return name.size();
+  }
+  return 0;
+}
+
+bool is_number_word(std::string_view word) {
+  for (const std::string_view number :
+       {"inf", "Inf", "nan", "NaN", "True", "False", "true", "false", "TRUE", "FALSE"}) {
+    if (word == number) return true;
+  }
+  return false;
+}
 
 Span trimmed(std::string_view text, Span span) {
   while (span.begin < span.end) {
@@ -72,9 +96,7 @@ std::optional<Header> header_of(std::string_view text, const Line& line) {
     at += c.length;
   }
   const bool is_closed_at_the_end = at < content.size() && at + fold_at(content, at).length == content.size();
-  const bool is_number =
-      header.name == "inf" || header.name == "nan" || header.name == "Inf" || header.name == "NaN";
-  if (!is_closed_at_the_end || header.name.empty() || is_number) return std::nullopt;
+  if (!is_closed_at_the_end || header.name.empty() || is_number_word(header.name)) return std::nullopt;
   return header;
 }
 
@@ -141,8 +163,12 @@ bool is_argument(std::string_view value) {
 bool begins_pasted_matrix(std::string_view text, const Assignment& assignment) {
   const std::string_view value =
       text.substr(assignment.value.begin, assignment.value.end - assignment.value.begin);
-  return value.empty() || is_open_bracket(fold_at(value, 0).value) || value[0] == '\\' || is_call(value) ||
-         is_argument(value);
+  // "-[1 2]" and "2*[1 2]" are refused where the rows are read.
+  const std::size_t behind = std::min(value.find_first_not_of("-+*0123456789. "), value.size());
+  const bool is_product =
+      behind > 0 && behind < value.size() && is_open_bracket(fold_at(value, behind).value);
+  return is_product || value.empty() || is_open_bracket(fold_at(value, 0).value) || value[0] == '\\' ||
+         is_call(value) || is_argument(value);
 }
 
 }  // namespace qkv

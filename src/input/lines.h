@@ -18,13 +18,20 @@ struct Line {
 };
 
 // The line that begins at `begin`, in a text that ends at `stop`.
-// A comment begins with '#' or '%' at the start of the line or after white space, not inside quotes.
+// A comment begins with '#' or '%' at the start of the line or after white space, not inside quotes; "#N/A"
+// of a spreadsheet is none.
 Line line_at(std::string_view text, std::size_t begin, std::size_t stop);
 
 // Without white space (also U+3000) at both ends.
 Span trimmed(std::string_view text, Span span);
 
-// "[name]", alone on its line; nullopt for anything else.  [1] is a row, and so is [inf].
+// "#DIV/0!", "#N/A" …: what a spreadsheet shows where a formula failed; its bytes, else 0.
+std::size_t spreadsheet_error_length(std::string_view text);
+
+// inf, NaN, True …: words that are numbers, and name no section.
+bool is_number_word(std::string_view word);
+
+// "[name]", alone on its line; nullopt for anything else.  [1] is a row, and so are [inf] and [False].
 struct Header {
   std::string name;
   Span span;  // with the brackets

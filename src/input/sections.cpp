@@ -17,11 +17,6 @@ constexpr std::size_t kLongestValue = 1 << 20;  // bytes; room for a hundred tho
 constexpr int kMostMisplaced = 20;
 constexpr int kMostWords = 5;  // lines without "=": a page of prose needs no more
 
-bool is_infinity_or_nan(std::string_view name) {
-  const std::string text = folded(name);
-  return text == "inf" || text == "nan" || text == "Inf" || text == "NaN";
-}
-
 class OutlineReader {
  public:
   OutlineReader(const SourcePtr& source, Diagnostics& diagnostics, std::size_t most)
@@ -97,7 +92,7 @@ class OutlineReader {
     const Span inner = trimmed(inside, {0, end});
     const std::string_view name = inside.substr(inner.begin, inner.end - inner.begin);
     const bool is_name = is_plain_name(name) && name.find_first_of(" \t") == std::string_view::npos &&
-                         !(name.back() >= '0' && name.back() <= '9') && !is_infinity_or_nan(name);
+                         !(name.back() >= '0' && name.back() <= '9') && !is_number_word(folded(name));
     if (!is_name) return std::nullopt;
     if (end == inside.size()) return say({"the section name has no closing ']'", "小节名缺少“]”"});
     const std::string_view after = inside.substr(end + fold_at(inside, end).length);

@@ -57,6 +57,13 @@ void drop_colours(std::string& text) {
   text.resize(kept);
 }
 
+// A carriage return alone ends a line too: in old files of a Mac, and in some exports of spreadsheets.
+void write_line_ends(std::string& text) {
+  for (std::size_t at = text.find('\r'); at != std::string::npos; at = text.find('\r', at + 1)) {
+    if (at + 1 == text.size() || text[at + 1] != '\n') text[at] = '\n';
+  }
+}
+
 // The names in a folder, in order.
 std::vector<std::string> names_in(const std::filesystem::path& folder) {
   constexpr std::size_t kMostNames = 10'000;
@@ -119,6 +126,7 @@ SourcePtr source_from_text(std::string name, std::string text, Diagnostics& diag
   }
   if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
   drop_colours(text);
+  write_line_ends(text);
   if (text.empty()) return refuse(say({"the file is empty", "文件是空的"}));
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
     return refuse(say({"the text is UTF-16; qkv reads UTF-8", "这是 UTF-16 文本；qkv 读取 UTF-8"}),
