@@ -8,6 +8,7 @@
 
 #include "input/forms.h"
 #include "input/latex_words.h"
+#include "input/lines.h"
 #include "input/plain_rows.h"
 #include "input/spelling.h"
 
@@ -66,9 +67,8 @@ class LatexRows {
         cell({begin, at}, has_ampersands);
         end_row();
         at = begin = after_line_break(at + 2, inside.end);
-      } else if (text_.substr(at, inside.end - at).starts_with("\\hline")) {
-        at += 6;
-        begin = at;
+      } else if (const std::size_t rule = rule_length(text_.substr(at, inside.end - at)); rule > 0) {
+        at = begin = at + rule;
       } else if (c == '\\') {
         const std::size_t end = after_command(at, inside.end);
         if (!has_ampersands && is_decoration(text_.substr(at, end - at))) {
@@ -76,8 +76,10 @@ class LatexRows {
           begin = end;
         }
         at = end;
-      } else if (c == '%' && at > inside.begin && is_white(text_[at - 1])) {
-        cell({begin, at}, has_ampersands, true);
+      } else if (c == '%' && at > inside.begin && begins_comment(at)) {
+        const int before = cells_;
+        if (!is_blank({begin, at})) cell({begin, at}, has_ampersands, true);
+        is_cell_read_ = cells_ > before;
         at = begin = std::min(text_.find('\n', at), inside.end);
       } else if (c == '{' || c == '}') {
         depth += c == '{' ? 1 : -1;
@@ -109,6 +111,31 @@ class LatexRows {
     return at;
   }
 
+  bool is_blank(Span span) const {
+    return std::all_of(text_.begin() + static_cast<long>(span.begin),
+                       text_.begin() + static_cast<long>(span.end), is_white);
+  }
+
+  // "40%" is read, though TeX reads the sign as the beginning of a comment; at the end of a line it is one.
+  bool begins_comment(std::size_t at) const {
+    if (text_[at - 1] == '\\') return false;
+    const std::size_t next = std::min(text_.find_first_not_of(" \t\r", at + 1), text_.size());
+    return is_white(text_[at - 1]) || next == text_.size() || text_[next] == '\n';
+  }
+
+  // "\hline", "\midrule" and "\cmidrule(lr){1-2}": a line between rows.
+  static std::size_t rule_length(std::string_view text) {
+    for (const std::string_view rule :
+         {"\\hline", "\\toprule", "\\midrule", "\\bottomrule", "\\cmidrule", "\\cline"}) {
+      if (!text.starts_with(rule)) continue;
+      std::size_t at = rule.size();
+      while (at < text.size() && (text[at] == '(' || text[at] == '{' || text[at] == '['))
+        at = end_of_bracket(text, at, text.size());
+      return at;
+    }
+    return 0;
+  }
+
   // \left, \[ and \, between cells that white space separates.
   static bool is_decoration(std::string_view command) {
     return command.size() > 1 && (is_one_of(command.substr(1), kSpaces) || !is_letter(command[1]));
@@ -126,6 +153,7 @@ class LatexRows {
     while (span.begin < span.end && is_white(text_[span.begin])) ++span.begin;
     while (span.begin < span.end && is_white(text_[span.end - 1])) --span.end;
     const std::string_view written = text_.substr(span.begin, span.end - span.begin);
+    if (written.empty() && std::exchange(is_cell_read_, false)) return;
     if (written.empty()) {
       // Nothing between two &: the row shows it as too short, and the cell after it is where.
       if (is_between_ampersands && (!is_last || cells_ > 0))
@@ -145,6 +173,7 @@ class LatexRows {
 
   void end_row() {
     cells_ = 0;
+    is_cell_read_ = false;
     rows_.end_row();
   }
 
@@ -154,6 +183,7 @@ class LatexRows {
   WordTable& table_;
   RowBuilder rows_;
   int cells_ = 0;
+  bool is_cell_read_ = false;  // before a comment, and what separates it from the next comes below
 };
 
 // A label in quotes may hold anything: "a & b" | 1 0
@@ -191,36 +221,173 @@ std::string_view name_before(std::string_view text) {
   return name.substr(begin == std::string_view::npos ? 0 : begin + 1);
 }
 
-// "^T", "^{\\top}", "^{\\mathsf{T}}"
-bool is_transposed_after(std::string_view text) {
-  if (!text.starts_with('^')) return false;
-  const std::size_t end =
-      text.size() > 1 && text[1] == '{' ? end_of_bracket(text, 1, text.size()) : text.size();
-  const std::string_view power = text.substr(1, std::min<std::size_t>(end, 20) - 1);
-  return power.starts_with('T') || power.starts_with("\\top") || power.find("T}") != std::string_view::npos ||
-         power.find("\\top}") != std::string_view::npos;
+// The power at `at`, "^T" or "^{-1}": where it ends, and whether it transposes.
+struct Power {
+  std::size_t end = 0;
+  bool transposes = false;
+};
+Power power_at(std::string_view text, std::size_t at, std::size_t end) {
+  std::size_t begin = at + 1;
+  while (begin < end && is_white(text[begin])) ++begin;
+  if (begin >= end) return {begin, false};
+  Power power{.end = begin + 1};
+  if (text[begin] == '{') {
+    power.end = end_of_bracket(text, begin, end);
+  } else if (text[begin] == '\\') {
+    while (power.end < end && is_letter(text[power.end])) ++power.end;
+    while (power.end < end && text[power.end] == '{') power.end = end_of_bracket(text, power.end, end);
+  }
+  std::string exponent;
+  for (const char c : text.substr(begin, power.end - begin)) {
+    if (!is_white(c) && c != '{' && c != '}') exponent += c;
+  }
+  for (const std::string_view sign : {"T", "\\top", "\\intercal", "\\mathsfT", "\\mathrmT", "\\mathbfT",
+                                      "\\textT", "\\mathsf T", "\\rmT", "\\tT"})
+    power.transposes = power.transposes || exponent == sign;
+  return power;
+}
+
+// Around a matrix, and no part of the calculation: \left[, \quad, &, a subscript with its size.
+bool is_frame_command(std::string_view name) {
+  constexpr std::array<std::string_view, 18> kFrames{
+      "label", "tag",   "notag", "boxed", "small",  "normalsize", "centering", "Bigl",   "Bigr",
+      "biggl", "biggr", "Biggl", "Biggr", "langle", "lbrack",     "rbrack",    "hspace", "noindent"};
+  return is_one_of(name, kSpaces) || is_one_of(name, kFrames);
+}
+
+// What stands before the matrix and would change its numbers: "-", "2", "X^T"; empty where nothing does.
+Span factor_before(std::string_view text, Span before) {
+  const std::size_t equals = text.substr(0, before.end).rfind('=');
+  if (equals != std::string_view::npos && equals >= before.begin) before.begin = equals + 1;
+  std::size_t end = before.end;
+  bool is_at_math = false;  // behind "$" or "\[" there is prose
+  while (end > before.begin && !is_at_math) {
+    const char c = text[end - 1];
+    if (is_white(c) || c == '&' || c == '[' || c == '(' || c == '{' || c == '|' || c == '.') {
+      is_at_math = end - 1 > before.begin && text[end - 2] == '\\' && (c == '[' || c == '(');
+      --end;
+      continue;
+    }
+    const bool is_space_command = end - 1 > before.begin && text[end - 2] == '\\' &&
+                                  std::string_view(",;:!").find(c) != std::string_view::npos;
+    if (is_space_command) {
+      end -= 2;
+      continue;
+    }
+    if (c == '$' || c == ':' || c == ',' || c == ';' || c == '}' || c == ']') {
+      // "\begin{aligned}" and "\hspace{1em}", but not "\frac{1}{2}"
+      const std::size_t command = text.substr(0, end).rfind('\\');
+      const bool is_environment =
+          c == '}' && command != std::string_view::npos && command >= before.begin &&
+          (text.substr(command).starts_with("\\begin") || text.substr(command).starts_with("\\end") ||
+           text.substr(command).starts_with("\\text{") || text.substr(command).starts_with("\\label"));
+      if (c != '}' && c != ']') is_at_math = true;
+      if (is_environment) is_at_math = true;
+      if (!is_at_math) break;
+      continue;
+    }
+    std::size_t begin = end;
+    while (begin > before.begin && is_letter(text[begin - 1])) --begin;
+    const std::string_view word = text.substr(begin, end - begin);
+    const bool is_command = begin > before.begin && text[begin - 1] == '\\';
+    if (is_command && is_frame_command(word)) {
+      end = begin - 1;
+      continue;
+    }
+    if (c == '\\') {  // "\\" above, or what is left of "\["
+      --end;
+      continue;
+    }
+    // A word of prose, or a name in another script; not "softmax("
+    const bool is_other_script = static_cast<unsigned char>(c) >= 0x80 && c != '\xb7';
+    if (!is_command && ((word.size() > 2 && is_white(text[end])) || is_other_script)) return {};
+    break;
+  }
+  if (is_at_math || end == before.begin) return {};
+  std::size_t begin = end - 1;
+  while (begin > before.begin && !is_white(text[begin - 1])) --begin;
+  return {begin, end};
+}
+
+// Behind the matrix: is it transposed, and what would be lost?
+struct Behind {
+  bool is_transposed = false;
+  Span lost{};
+};
+Behind behind(std::string_view text, std::size_t at, std::size_t end) {
+  Behind found;
+  while (at < end) {
+    const char c = text[at];
+    if (is_white(c) || std::string_view("])|.,;:&}").find(c) != std::string_view::npos) {
+      ++at;
+    } else if (c == '$') {
+      break;  // prose
+    } else if (c == '_') {
+      at = at + 1 < end && text[at + 1] == '{' ? end_of_bracket(text, at + 1, end) : at + 2;
+    } else if (c == '^') {
+      const Power power = power_at(text, at, end);
+      if (!power.transposes || found.is_transposed) {
+        found.lost = {at, std::min(power.end, end)};
+        return found;
+      }
+      found.is_transposed = true;
+      at = power.end;
+    } else if (c == '\'') {
+      if (found.is_transposed) break;
+      found.is_transposed = true;
+      ++at;
+    } else if (c == '%') {
+      at = std::min(text.find('\n', at), end);
+    } else if (c == '\\' && at + 1 < end && !is_letter(text[at + 1])) {
+      if (text[at + 1] == ']' || text[at + 1] == ')') break;
+      at += 2;
+    } else if (c == '\\') {
+      std::size_t name_end = at + 1;
+      while (name_end < end && is_letter(text[name_end])) ++name_end;
+      const std::string_view name = text.substr(at + 1, name_end - at - 1);
+      if (name == "text" || name == "end" || name == "in" || name == "mbox" || name == "textrm" ||
+          name == "par")
+        break;
+      if (!is_frame_command(name)) {
+        found.lost = {at, name_end};
+        return found;
+      }
+      at = name_end;
+      while (at < end && text[at] == '{') at = end_of_bracket(text, at, end);
+    } else {
+      const std::size_t begin = at;
+      while (at < end && is_letter(text[at])) ++at;
+      const bool is_prose = at - begin > 2 || static_cast<unsigned char>(c) >= 0x80;
+      if (!is_prose || text.substr(begin, end - begin).starts_with("×") ||
+          text.substr(begin, end - begin).starts_with("·"))
+        found.lost = {begin, begin + 1};
+      return found;
+    }
+  }
+  return found;
 }
 
 // A factor before the matrix, or a term behind it, would be lost.
-bool stands_alone(const Paste& paste, const Environment& matrix, Span body) {
-  const std::size_t equals = matrix.before.rfind('=');
-  const std::string_view before = matrix.before.substr(equals == std::string_view::npos ? 0 : equals + 1);
-  const bool has_factor = before.find("\\frac") != std::string_view::npos ||
-                          before.find("\\sqrt") != std::string_view::npos ||
-                          before.find_first_of("0123456789/") != std::string_view::npos;
-  std::size_t at = matrix.whole.end;
-  while (at < body.end && is_white(paste.text()[at])) ++at;
-  const std::string_view after = paste.text().substr(at, body.end - at);
-  const bool has_term = after.starts_with('/') || after.starts_with('+') || after.starts_with('-') ||
-                        after.starts_with('*') || after.starts_with("\\cdot") || after.starts_with("\\times");
-  if (!has_factor && !has_term) return true;
-  const Span place = has_term ? Span{at, at + 1} : Span{matrix.whole.begin, matrix.whole.begin + 1};
-  paste.faults.error(place,
-                     has_term
-                         ? say({"what stands behind the matrix would be lost", "矩阵后面还有内容，不能略去"})
-                         : say({"a factor stands before the matrix", "矩阵前面有一个因子"}),
-                     say({"write the numbers of the result", "请写出算好的数"}));
+bool stands_alone(const Paste& paste, const Environment& matrix, const Behind& behind) {
+  const std::size_t before = static_cast<std::size_t>(matrix.before.data() - paste.text().data());
+  const Span factor = factor_before(paste.text(), {before, before + matrix.before.size()});
+  if (factor.end == factor.begin && behind.lost.end == behind.lost.begin) return true;
+  if (factor.end > factor.begin) {
+    paste.faults.error(factor, say({"a factor stands before the matrix", "矩阵前面有一个因子"}),
+                       say({"write the numbers of the result; behind a name stands '='",
+                            "请写出算好的数；如果是名称，后面要写“=”"}));
+  } else {
+    paste.faults.error(behind.lost,
+                       say({"what stands behind the matrix would be lost", "矩阵后面还有内容，不能略去"}),
+                       say({"write the numbers of the result", "请写出算好的数"}));
+  }
   return false;
+}
+
+// Of several matrices: behind the first stands the name of the next.
+std::size_t end_of_line(const Paste& paste, const Environment& matrix, std::size_t end) {
+  const std::size_t at = paste.text().find_first_of(",;\n&", matrix.whole.end);
+  return std::min(at, end);
 }
 
 Said read(const Paste& paste, Span body, WordTable& table) {
@@ -251,14 +418,38 @@ Said read(const Paste& paste, Span body, WordTable& table) {
     }
     chosen = &*by_name;
   }
-  if (!stands_alone(paste, *chosen, body)) return {};
+  const bool is_last = chosen == &found.back();
+  const std::size_t end = is_last ? body.end : (chosen + 1)->whole.begin;
+  const Behind behind_it =
+      behind(paste.text(), chosen->whole.end, is_last ? end : end_of_line(paste, *chosen, end));
+  if (!stands_alone(paste, *chosen, behind_it)) return {};
   LatexRows(paste, table, true).read(chosen->inside, true);
-  if (is_transposed_after(paste.text().substr(chosen->whole.end, body.end - chosen->whole.end)))
-    table.is_transposed = true;
+  if (behind_it.is_transposed) table.is_transposed = true;
   return name;
 }
 
 }  // namespace
+
+std::vector<NamedSpan> named_latex(std::string_view text) {
+  std::vector<NamedSpan> found;
+  for (const Environment& matrix : environments(text, {0, text.size()})) {
+    const std::string_view written = name_before(matrix.before);
+    std::string name;
+    for (std::size_t at = 0; at < written.size(); ++at) {
+      if (written[at] == '\\') {
+        while (at + 1 < written.size() && is_letter(written[at + 1])) ++at;
+      } else if (std::string_view("{}$&").find(written[at]) == std::string_view::npos) {
+        name += written[at];
+      }
+    }
+    if (!is_plain_name(name)) continue;
+    const auto begin = static_cast<std::size_t>(written.data() - text.data());
+    const std::size_t value = matrix.whole.begin - (matrix.before.size() - matrix.before.rfind('=') - 1);
+    if (!found.empty()) found.back().body.end = begin;
+    found.push_back({std::move(name), {begin, begin + written.size()}, {value, text.size()}});
+  }
+  return found;
+}
 
 const Form kLatexForm{recognises, read};
 

@@ -43,6 +43,25 @@ extern const Form kPrintForm;   // R, Julia, Octave, MATLAB and libtorch prints
 
 // ---- what the forms share ----
 
+// A matrix of several in one text: what it is called, and where.
+struct NamedSpan {
+  std::string name;  // as it is written; empty where it has none
+  Span place;
+  Span body;
+};
+
+// The matrices with a name in LaTeX: "Q = \begin{bmatrix} … , K = …".
+std::vector<NamedSpan> named_latex(std::string_view text);
+
+// Of matrices side by side, in brackets behind a label or in the cells of a Markdown table, each with its
+// heading; empty for any other text.  All have one body, and MatrixPlace::wanted chooses: the name, or the
+// number from 1 on of one without name.
+std::vector<NamedSpan> side_by_side(std::string_view text);
+std::vector<NamedSpan> vector_columns(std::string_view text);
+
+// A section's name for what people write: "K" for "Key" and "键矩阵"; any other as it is.
+std::string usual_name(std::string_view written);
+
 // Adds rows word by word.
 class RowBuilder {
  public:
