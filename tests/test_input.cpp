@@ -187,7 +187,12 @@ TEST_CASE("a comma is a decimal comma only where tabs or semicolons separate, wi
         "m.txt:1:2: note: commas in [X] are read as decimal points, because ';' separates the numbers\n"
         "   1 | 1,5;-2,25\n"
         "     |  ^\n");
-  CHECK(plain("1,0;0,1") == "1 0 ; 0 1");         // one line: rows, as MATLAB writes them
+  // On one line ";" ends a row, as in MATLAB; that "1,5" may have been one number is noted.
+  CHECK(rows("1,0;0,1").text() == "1 0 ; 0 1");
+  CHECK(rows("1,0;0,1").told ==
+        "m.txt:1:1: note: '1,0' is read as two numbers; a decimal point is written '.'\n"
+        "   1 | 1,0;0,1\n"
+        "     | ^^^\n");
   CHECK(plain("1,\t0\n0,\t1\n") == "1 0 ; 0 1");  // a comma and a tab: both separate
 }
 
@@ -276,7 +281,13 @@ TEST_CASE("a stack of matrices is not taken for one") {
         "m.txt:1:11: error: two bracketed rows after one label\n"
         "   1 | t1 [1, 0] [1.0, 0.0]\n"
         "     |           ^\n"
-        "     = hint: each matrix has a section of its own\n");
+        "     = hint: a line above names the matrices, such as 'token  K  V'; or each has a section of its "
+        "own\n");
+}
+
+TEST_CASE("a carriage return alone ends a line too") {
+  CHECK(plain("1 2\r3 4\r") == "1 2 ; 3 4");
+  CHECK(plain("1 2\r\n3 4\r\n") == "1 2 ; 3 4");
 }
 
 TEST_CASE("a matrix file holds neither sections nor settings") {

@@ -91,7 +91,7 @@ Said hint_for_word(std::string_view word) {
   }
   if (lower == "infinity") return say({"write infinity as inf", "无穷大写作 inf"});
   if (lower == "true" || lower == "false") return say({"write 1 or 0", "请写 1 或 0"});
-  if (lower == "na" || lower == "n/a" || lower == "null" || lower == "none" || word == "-" || word == "--" ||
+  if (lower == "na" || lower == "<na>" || lower == "n/a" || lower == "null" || lower == "none" || word == "-" || word == "--" ||
       word == "—") {
     return say({"a missing value; every cell needs a number", "缺失值；每个单元格都要有一个数"});
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "input/lines.h"
+
 namespace qkv {
 namespace {
 
@@ -56,7 +58,9 @@ std::optional<Number> CellReader::legal(std::string_view text, NumberError& faul
 std::optional<Number> CellReader::number(const Word& word, NumberError& fault) const {
   const FoldedWord read = folded(word);
   std::string text = read.text;
-  if (commas_ != CommaUse::none && text.find(',') != std::string::npos) text = without_commas(text, commas_);
+  const bool has_mark = text.find(',') != std::string::npos ||
+                        (points_are_of_thousands_ && use_of_mark(text, '.') != MarkUse::none);
+  if (decimal_mark_ != '\0' && has_mark) text = with_point(text, decimal_mark_);
   // Mathematica's words are no symbols of V.
   const bool is_reserved = text == "Infinity" || text == "Indeterminate";
   if (auto number = is_reserved ? std::nullopt : legal(text, fault)) return number;
@@ -81,6 +85,7 @@ bool CellReader::is_meant_as_number(const Word& word) const {
   if (word.is_missing) return true;
   if (word.is_quoted) return false;
   if (is_too_long(word)) return true;
+  if (is_no_value(word)) return true;
   const std::string text = folded(word).text;
   const char first = text[0];
   if ((first >= '0' && first <= '9') || first == '-' || first == '+' || first == '.') return true;
@@ -90,6 +95,14 @@ bool CellReader::is_meant_as_number(const Word& word) const {
   if (text == "e" || text == "pi" || text.starts_with("sqrt")) return true;
   const auto other = respelt(text, rules_.truth);
   return other && parse_number(*other, ignored);
+}
+
+bool CellReader::is_no_value(const Word& word) const {
+  if (word.is_missing || is_too_long(word)) return false;
+  const std::string text = folded(word).text;
+  if (text.empty()) return false;
+  if (is_missing_value(text)) return true;
+  return spreadsheet_error_length(text) == text.size() || is_office_error(text);
 }
 
 bool CellReader::is_legal(const Number& number) const {

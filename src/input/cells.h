@@ -27,14 +27,21 @@ class CellReader {
   CellReader(const MatrixPlace& place, CellRules rules, const WordTable& table)
       : place_(place), rules_(rules), table_(table) {}
 
-  // What the commas inside words are; before this they are none.
-  void set_commas(CommaUse use) { commas_ = use; }
+  // Which of the marks inside numbers, ',' or '.', is the decimal point, where they may hold both; before
+  // this no number holds a comma.
+  void set_decimal_mark(char mark, bool points_are_of_thousands) {
+    decimal_mark_ = mark;
+    points_are_of_thousands_ = points_are_of_thousands;
+  }
 
   // The number; nullopt with the fault, whose place is counted in bytes of the word.
   std::optional<Number> number(const Word& word, NumberError& fault) const;
 
   // Would this word be read as a number, right or wrong?  A mistyped number is no label.
   bool is_meant_as_number(const Word& word) const;
+
+  // What stands where a value is missing or a formula failed: "NA", "null", "#DIV/0!".
+  bool is_no_value(const Word& word) const;
 
   // Longer than any number or label; not even folded.
   static bool is_too_long(const Word& word) { return word.span.end - word.span.begin > kLongest; }
@@ -56,7 +63,8 @@ class CellReader {
   const MatrixPlace& place_;
   CellRules rules_;
   const WordTable& table_;
-  CommaUse commas_ = CommaUse::none;
+  char decimal_mark_ = '\0';
+  bool points_are_of_thousands_ = false;
 };
 
 }  // namespace qkv

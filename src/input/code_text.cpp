@@ -45,11 +45,135 @@ Span without_let(std::string_view text, Span name) {
 
 }  // namespace
 
+bool computes(std::string_view name) {
+  if (name.empty()) return false;
+  const std::size_t point = name.find_last_of(".:");
+  const std::string_view last = point == std::string_view::npos ? name : name.substr(point + 1);
+  for (const std::string_view package : {"np", "numpy", "torch", "tf", "jnp", "jax", "scipy", "F", "nn",
+                                         "math", "Math", "sp", "sympy", "random", "LinearAlgebra"}) {
+    if (point != std::string_view::npos && name.substr(0, name.find_first_of(".:")) == package) return true;
+  }
+  for (const std::string_view function : {"zeros",
+                                          "ones",
+                                          "eye",
+                                          "identity",
+                                          "full",
+                                          "empty",
+                                          "rand",
+                                          "randn",
+                                          "randint",
+                                          "randi",
+                                          "random",
+                                          "rnorm",
+                                          "runif",
+                                          "sample",
+                                          "arange",
+                                          "linspace",
+                                          "logspace",
+                                          "range",
+                                          "seq",
+                                          "seq_len",
+                                          "rep",
+                                          "repeat",
+                                          "repmat",
+                                          "tile",
+                                          "reshape",
+                                          "inv",
+                                          "pinv",
+                                          "det",
+                                          "diag",
+                                          "t",
+                                          "transpose",
+                                          "softmax",
+                                          "relu",
+                                          "sigmoid",
+                                          "tanh",
+                                          "exp",
+                                          "log",
+                                          "log2",
+                                          "log10",
+                                          "sin",
+                                          "cos",
+                                          "abs",
+                                          "sum",
+                                          "mean",
+                                          "cumsum",
+                                          "max",
+                                          "min",
+                                          "round",
+                                          "floor",
+                                          "ceil",
+                                          "sort",
+                                          "norm",
+                                          "solve",
+                                          "outer",
+                                          "kron",
+                                          "dot",
+                                          "matmul",
+                                          "mm",
+                                          "einsum",
+                                          "concat",
+                                          "concatenate",
+                                          "stack",
+                                          "hstack",
+                                          "vstack",
+                                          "hcat",
+                                          "vcat",
+                                          "horzcat",
+                                          "vertcat",
+                                          "magic",
+                                          "hilb",
+                                          "fill",
+                                          "collect",
+                                          "crossprod",
+                                          "toeplitz",
+                                          "rot90",
+                                          "flip",
+                                          "triu",
+                                          "tril",
+                                          "Inverse",
+                                          "Transpose",
+                                          "IdentityMatrix",
+                                          "DiagonalMatrix",
+                                          "Range",
+                                          "Table",
+                                          "ConstantArray"}) {
+    if (last == function) return true;
+  }
+  return false;
+}
+
+std::optional<Range> range_at(std::string_view text, std::size_t at, std::size_t end) {
+  constexpr std::size_t kMostDigits = 7;
+  std::vector<long> numbers;
+  for (;;) {
+    const bool is_negative = at < end && text[at] == '-';
+    if (is_negative) ++at;
+    const std::size_t begin = at;
+    long value = 0;
+    while (at < end && is_digit(text[at]) && at - begin < kMostDigits)
+      value = value * 10 + (text[at++] - '0');
+    if (at == begin) return std::nullopt;
+    numbers.push_back(is_negative ? -value : value);
+    if (at >= end || text[at] != ':' || numbers.size() == 3) break;
+    ++at;
+  }
+  const bool goes_on = at < end && (is_digit(text[at]) || is_letter(text[at]) ||
+                                    std::string_view(".:*/^%").find(text[at]) != std::string_view::npos);
+  if (numbers.size() < 2 || goes_on) return std::nullopt;
+  return numbers.size() == 2 ? Range{numbers[0], 1, numbers[1], at}
+                             : Range{numbers[0], numbers[1], numbers[2], at};
+}
+
 std::size_t list_type_length(std::string_view text, std::size_t at, std::size_t end) {
   const std::string_view rest = text.substr(at, end - at);
   for (const std::string_view macro : {"vec!", "array!"}) {
     if (rest.starts_with(macro) && rest.size() > macro.size() && rest[macro.size()] == '[')
       return macro.size();
+  }
+  for (const std::string_view type : {"Float64", "Float32", "Float16", "BigFloat", "Int64", "Int32", "Int",
+                                      "Bool", "Real", "Any", "Rational{Int64}", "Rational{Int}"}) {
+    if (rest.starts_with(type) && rest.substr(type.size()).starts_with('[')) return type.size();
   }
   std::size_t inside = 0;  // "[]", "[2]" or "[...]", as often as there are dimensions
   while (inside < rest.size() && rest[inside] == '[') {
@@ -82,6 +206,8 @@ std::size_t skip_blank(std::string_view text, std::size_t at, std::size_t end) {
     const Folded c = fold_at(text, at);
     if (is_space(c.value) || c.value == '\n') {
       at += c.length;
+    } else if (text.substr(at, end - at).starts_with("/*")) {
+      at = std::min(text.find("*/", at), end - 2) + 2;
     } else if (c.value == '#' || c.value == '%' || text.substr(at, end - at).starts_with("//") ||
                text.substr(at, end - at).starts_with("```")) {
       at = std::min(text.find('\n', at), end);
@@ -142,6 +268,10 @@ std::optional<Declaration> declaration_at(std::string_view text, std::size_t beg
       while (inside < line_end && is_digit(text[inside])) ++inside;
       if (inside >= line_end || text[inside] != ']' || at == begin) return std::nullopt;
       if (!dimensions) dimensions = at;
+      long size = 0;
+      for (std::size_t digit = at + 1; digit < inside && size < 100'000'000; ++digit)
+        size = size * 10 + (text[digit] - '0');
+      found.sizes.push_back(size);
       found.has_type = true;
       at = inside + 1;
       continue;

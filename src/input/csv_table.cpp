@@ -16,10 +16,14 @@ bool is_number(std::string_view text) {
 }
 
 // What stands behind the corner may stand above columns.
-bool are_names(const std::vector<std::string>& names) {
+bool are_names(const std::vector<std::string>& names, bool is_corner_empty) {
   const auto is_empty = [](const std::string& name) { return name.empty(); };
   if (std::all_of(names.begin(), names.end(), is_empty)) return true;
   std::size_t counted = 0;
+  // pandas counts from 0; "a,0,1" is a row.
+  while (is_corner_empty && counted < names.size() && names[counted] == std::to_string(counted)) ++counted;
+  if (counted == names.size()) return true;
+  counted = 0;
   while (counted < names.size() && names[counted] == std::to_string(counted + 1)) ++counted;
   if (counted == names.size()) return true;
   if (counted > 0) return counted + 1 == names.size() && names_row_sums(names.back());
@@ -88,7 +92,7 @@ std::optional<CsvHeading> csv_heading(std::string_view text, Span body) {
     heading->corner = names.front();
     heading->fields = names.size();
     names.erase(names.begin());
-    if (!are_names(names)) return std::nullopt;
+    if (!are_names(names, heading->corner.empty())) return std::nullopt;
     heading->ends_in_sum = names.size() > 1 && names_row_sums(names.back());
   }
   return rows > 0 ? heading : std::nullopt;

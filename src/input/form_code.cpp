@@ -33,6 +33,8 @@ constexpr Text kTensorFlow{"a TensorFlow tensor", " TensorFlow 张量"};
 constexpr Text kSymPy{"a SymPy matrix", " SymPy 矩阵"};
 constexpr Text kR{"a matrix in R", " R 的矩阵"};
 constexpr Text kRust{"a list in Rust", " Rust 的列表"};
+constexpr Text kJulia{"a list in Julia", " Julia 的列表"};
+constexpr Text kMathematica{"a list in Mathematica", " Mathematica 的列表"};
 constexpr Text kGo{"a list in Go", " Go 的列表"};
 
 // By the last part of the name.
@@ -110,7 +112,7 @@ class CodeReader {
     if (at >= end_) return std::nullopt;
     if (text_.substr(at, end_ - at).starts_with("<tf.")) return tensorflow_repr(at);
     if (const std::size_t type = list_type_length(text_, at, end_); type > 0) {
-      found.form = text_[at] == '[' ? say(kGo) : say(kRust);
+      found.form = text_[at] == '[' ? say(kGo) : text_[at + type - 1] == '!' ? say(kRust) : say(kJulia);
       found.list = {at + type, end_of_bracket(text_, at + type, end_)};
       found.end = found.list.end;
       --depth_;
@@ -123,8 +125,29 @@ class CodeReader {
       --depth_;
       return found;
     }
+    if (const auto range = range_at(text_, at, end_)) {
+      found.list = {at, range->end};
+      found.is_flat = true;
+      found.end = range->end;
+      --depth_;
+      return found;
+    }
     const std::size_t name_end = end_of_name(text_, at, end_);
     const std::string_view name = text_.substr(at, name_end - at);
+    const bool transposes = (name == "t" || name == "np.transpose") && is_at(name_end, '(');
+    const bool shows = (name == "MatrixForm" || name == "TableForm") && is_at(name_end, '[');
+    if (transposes || shows) {
+      auto inner = value(name_end + 1);
+      --depth_;
+      if (!inner) return std::nullopt;
+      inner->end = skip_blank(text_, inner->end, end_);
+      if (inner->end >= end_ || !is_close_bracket(fold_at(text_, inner->end).value)) return std::nullopt;
+      ++inner->end;
+      if (transposes) ++inner->transpositions;
+      if (shows) inner->form = say(kMathematica);
+      suffixes(*inner);
+      return inner;
+    }
     const Call* call = find_call(name);
     if (!call || name_end >= end_ || fold_at(text_, name_end).value != '(') return std::nullopt;
     auto result = called(name, *call, name_end);
@@ -173,7 +196,10 @@ class CodeReader {
     }
     found.end = close;
     // "structure(5, dim = c(1L, 1L))": how R writes a matrix of one number.
-    const bool is_single = call.name == "structure" && !list && single_ && found.rows == 1 && found.cols == 1;
+    // "matrix(0, nrow = 2, ncol = 3)": the number in every place.
+    const bool is_filled = call.name == "matrix" && !list && single_ && found.rows && found.cols;
+    const bool is_single =
+        is_filled || (call.name == "structure" && !list && single_ && found.rows == 1 && found.cols == 1);
     if (is_single) {
       found.list = *single_;
       found.is_flat = true;
@@ -293,7 +319,7 @@ class CodeReader {
           if (const auto n = whole(trimmed_text({at, end}))) sizes.push_back(*n);
           at = end + 1;
         }
-        if (sizes.size() != 2 || found.rows) return;
+        if (sizes.size() != 2 || found.rows || found.transpositions > 0) return;
         if (sizes[0] > 0) found.rows = sizes[0];
         if (sizes[1] > 0) found.cols = sizes[1];
         found.is_flat = true;
@@ -313,7 +339,8 @@ class CodeReader {
 
 struct Statement {
   Value value;
-  bool is_code = false;  // not a list that plain rows know
+  std::vector<long> sizes;  // declared, as C does
+  bool is_code = false;     // not a list that plain rows know
 };
 
 std::optional<Statement> statement(std::string_view text, Span body) {
@@ -321,11 +348,16 @@ std::optional<Statement> statement(std::string_view text, Span body) {
   const auto declared = declaration_at(text, begin, body.end);
   auto value = CodeReader(text, body.end).value(declared ? declared->value : begin);
   if (!value) return std::nullopt;
+  // "1:3" alone may be a label and its number.
+  if (!declared && value->list.begin == begin && range_at(text, begin, body.end)) return std::nullopt;
   const bool is_code = !value->form.empty() || (declared && declared->has_type) || value->is_flat;
   if (declared && declared->has_type && value->form.empty())
     value->form =
         text.substr(begin).starts_with("let ") ? say(kRust) : say({"an array in C or C++", " C/C++ 数组"});
-  return Statement{std::move(*value), is_code};
+  // An index of Python, "Q[0] = [1, 0]", is no size.
+  const bool has_braces = text[value->list.begin] == '{';
+  return Statement{std::move(*value), declared && has_braces ? declared->sizes : std::vector<long>(),
+                   is_code};
 }
 
 bool recognises(const Paste& paste, Span body) {
@@ -335,7 +367,7 @@ bool recognises(const Paste& paste, Span body) {
 
 // One list of numbers into rows.
 void lay_out(const Paste& paste, const Value& value, WordTable& table, std::size_t first_word) {
-  const std::size_t count = table.words.size() - first_word;
+  std::size_t count = table.words.size() - first_word;
   const auto given = [](const std::optional<long>& n) {
     return n && *n > 0 ? static_cast<std::size_t>(*n) : 0;
   };
@@ -349,6 +381,11 @@ void lay_out(const Paste& paste, const Value& value, WordTable& table, std::size
     rows = count / cols;
   } else if (cols == 0) {
     cols = count / rows;
+  }
+  if (count == 1 && rows > 0 && cols > 0 && rows <= static_cast<std::size_t>(kMostCells) &&
+      cols <= static_cast<std::size_t>(kMostCells) / rows && value.is_filled_by_columns) {
+    table.words.resize(first_word + rows * cols, table.words.back());
+    count = rows * cols;
   }
   // No product: it could overflow.
   if (rows == 0 || cols == 0 || count % cols != 0 || count / cols != rows) {
@@ -378,9 +415,33 @@ bool is_nested(std::string_view text, Span list) {
   return inside < list.end && is_open_bracket(fold_at(text, inside).value);
 }
 
+// Lists that do not fill what is declared: C puts zeros where none are written, and somebody forgot them.
+void check_sizes(const Paste& paste, const Statement& statement, const WordTable& table) {
+  if (statement.sizes.size() != 2) return;
+  const auto rows = static_cast<std::size_t>(statement.sizes[0]);
+  const auto cols = static_cast<std::size_t>(statement.sizes[1]);
+  const bool is_filled = (rows == 0 || table.rows.size() == rows) &&
+                         std::all_of(table.rows.begin(), table.rows.end(), [&](const RowText& row) {
+                           return cols == 0 || row.is_broken || row.words() == cols;
+                         });
+  if (is_filled) return;
+  paste.faults.error(statement.value.list,
+                     say({"{0} rows of {1} are declared, and the lists do not fill them",
+                          "声明的是 {0} 行 {1} 列，而列表没有填满"},
+                         rows, cols),
+                     say({"write every number, zeros too", "请写出每一个数，包括零"}));
+}
+
 Said read(const Paste& paste, Span body, WordTable& table) {
   const std::string_view text = paste.text();
-  const Value value = statement(text, body)->value;
+  Statement found = *statement(text, body);
+  Value& value = found.value;
+  const bool is_declared_flat = found.sizes.size() == 2 && !is_nested(text, value.list);
+  if (is_declared_flat) {
+    value.is_flat = true;
+    value.rows = found.sizes[0];
+    value.cols = found.sizes[1];
+  }
   if (!value.parts.empty()) {
     for (const Span part : value.parts) read_bracketed_row(paste, nullptr, part, table);
     if (value.has_parts_in_columns) table.is_transposed = true;
@@ -390,9 +451,11 @@ Said read(const Paste& paste, Span body, WordTable& table) {
     lay_out(paste, value, table, first_word);
   } else {
     read_plain_rows(paste, value.list, table, !is_nested(text, value.list));
+    check_sizes(paste, found, table);
   }
   // NumPy leaves a vector as it is.
-  if (value.transpositions % 2 == 1 && is_nested(text, value.list)) table.is_transposed = true;
+  const bool is_matrix = is_nested(text, value.list) || value.rows || value.cols || !value.parts.empty();
+  if (value.transpositions % 2 == 1 && is_matrix) table.is_transposed = !table.is_transposed;
   std::size_t rest = value.end;
   while (rest < body.end) {
     rest = skip_blank(text, rest, body.end);

@@ -41,6 +41,8 @@ std::vector<Span> words_of(std::string_view text, Span line) {
   return words;
 }
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 bool is_number_text(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
@@ -101,6 +103,12 @@ Kind kind_of(std::string_view text, const Line& line) {
   const bool is_julia = content.ends_with(':') && content.find('{') != std::string_view::npos &&
                         (word(0).find("×") != std::string_view::npos || word(0).ends_with("-element"));
   if (is_julia) return Kind::julia_heading;
+  // "2×3 logical array"
+  const bool is_shape =
+      words.size() > 1 && (content.ends_with(" matrix") || content.ends_with(" array")) &&
+      is_digit(content[0]) &&
+      (word(0).find("×") != std::string_view::npos || word(0).find('x') != std::string_view::npos);
+  if (is_shape) return Kind::diagonal;
   if (content == "Diagonal Matrix" || content == "Permutation Matrix") return Kind::diagonal;
   if (content.starts_with('[') && (content.find("Type{") != std::string_view::npos ||
                                    content.find("Tensor of size") != std::string_view::npos))
@@ -166,6 +174,9 @@ bool recognises(const Paste& paste, Span body) {
 
 // "-0.0010" of a column under "1.0e+03 *" is -1.0.
 Word times(const Paste& paste, WordTable& table, Span word, int power) {
+  // What "format rat" prints for an infinity
+  const std::string_view written = paste.written(word);
+  if (written == "1/0" || written == "-1/0") return table.spelt(word, written == "1/0" ? "inf" : "-inf");
   if (power == 0) return {.span = word};
   auto number = times_power_of_ten(folded(paste.written(word)), power);
   return number ? table.spelt(word, std::move(*number)) : Word{.span = word};

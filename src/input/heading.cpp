@@ -29,8 +29,11 @@ class Heading {
     const bool is_wider = second.words() == first.words() + 1;
     if (!is_wider && second.words() != first.words()) return false;
     if (!is_wider && first.words() == 1 && is_value_symbol(table_.words[first.first])) return false;
+    const bool may_be_symbols = is_wider || (at == 0 && are_numbers_below());
     for (std::size_t i = first.first; i < first.last; ++i) {
-      if (!is_name(table_.words[i], is_wider)) return false;
+      const Word& word = table_.words[i];
+      if (!is_name(word, may_be_symbols) || (!is_wider && may_be_symbols && is_value_symbol(word)))
+        return false;
     }
     for (std::size_t i = second.first; i < second.last; ++i) {
       NumberError ignored;
@@ -57,7 +60,20 @@ class Heading {
   }
 
  private:
-  // "v0" alone above "_" is the first value of V.
+  // Behind a label, if there is one, no symbol: so words above are no values of V.
+  bool are_numbers_below() const {
+    for (std::size_t r = 1; r < table_.rows.size(); ++r) {
+      const RowText& row = table_.rows[r];
+      for (std::size_t i = row.first + (row.words() > 1 ? 1 : 0); i < row.last; ++i) {
+        NumberError ignored;
+        const auto number = cells_.number(table_.words[i], ignored);
+        if (!number || number->kind != Number::Kind::finite) return false;
+      }
+    }
+    return true;
+  }
+
+  // "v0" is a value of V.
   bool is_value_symbol(const Word& word) const {
     const std::string text = cells_.folded(word).text;
     return text.size() > 1 && text[0] == 'v' && text.find_first_not_of("0123456789", 1) == std::string::npos;

@@ -134,48 +134,85 @@ class MatrixReader {
     }
   }
 
-  // Where a comma does not separate cells, all numbers together tell what it is.
+  // Where a comma does not separate cells, all numbers together tell what it is, and what a point is.
   void judge_commas() {
-    std::optional<Span> first;
-    bool has_decimal = false;
-    bool has_thousands = false;
+    cells_.set_decimal_mark(',', false);  // until more is known
+    std::optional<Span> first_comma;
     bool has_quotes = false;
+    std::optional<Span> decimal_comma, decimal_point;  // the first number that has the one or the other
+    std::optional<Span> unclear_point;                 // 1.234
+    bool has_point_of_thousands = false;
     for (const RowText& row : table_.rows) {
       for (std::size_t i = row.first + (row.label == Label::none ? 0 : 1); i < row.last; ++i) {
         const Word& word = table_.words[i];
-        const bool may_hold_comma = word.is_quoted || !table_.comma_separates.empty();
-        if (!may_hold_comma || word.is_missing || CellReader::is_too_long(word)) continue;
+        if (word.is_missing || CellReader::is_too_long(word)) continue;
         const FoldedWord read = cells_.folded(word);
-        const std::size_t comma = read.text.find(',');
         const bool begins_number =
-            !read.text.empty() &&
-            std::string_view("+-.0123456789").find(read.text[0]) != std::string_view::npos;
-        if (comma == std::string::npos || !begins_number) continue;
-        if (!first) {
+            !read.text.empty() && std::string_view("+-.0123456789").find(read.text[0]) != std::string::npos;
+        if (!begins_number) continue;
+        const std::size_t comma = read.text.find(',');
+        const bool may_hold_comma = word.is_quoted || !table_.comma_separates.empty();
+        if (comma != std::string::npos && !may_hold_comma) continue;
+        const MarkUse of_comma = use_of_mark(read.text, ',');
+        const MarkUse of_point = use_of_mark(read.text, '.');
+        if (comma != std::string::npos && !first_comma) {
           const std::size_t at = word.span.begin + read.offsets[comma];
-          first = word.spelling < 0 ? Span{at, at + fold_at(place_.source->text, at).length} : word.span;
+          first_comma = word.spelling < 0 ? Span{at, at + fold_at(text_, at).length} : word.span;
           has_quotes = word.is_quoted;
         }
-        const CommaUse use = comma_use(read.text);
-        has_decimal = has_decimal || use == CommaUse::decimal;
-        has_thousands = has_thousands || use == CommaUse::thousands;
+        if (of_comma == MarkUse::wrong || (comma != std::string::npos && of_point == MarkUse::wrong)) {
+          return error(word.span,
+                       say({"'{0}': commas and points do not stand as in a number",
+                            "“{0}”：逗号和小数点的位置不像一个数"},
+                           quotable(read.text)),
+                       hint_of_marks());
+        }
+        const auto keep = [&](std::optional<Span>& place, bool is_so) {
+          if (is_so && !place) place = word.span;
+        };
+        keep(decimal_comma, of_comma == MarkUse::decimal || of_point == MarkUse::thousands);
+        keep(decimal_point, of_point == MarkUse::decimal || of_comma == MarkUse::thousands);
+        keep(unclear_point, of_point == MarkUse::either);
+        has_point_of_thousands = has_point_of_thousands || of_point == MarkUse::thousands;
       }
     }
-    if (!first) return;
+    if (!first_comma) return cells_.set_decimal_mark('\0', false);
+    if (decimal_comma && decimal_point) {
+      const bool comma_is_later = decimal_comma->begin > decimal_point->begin;
+      return error(
+          comma_is_later ? *decimal_comma : *decimal_point,
+          say({"'{0}' has a decimal comma, but '{1}' a decimal point", "“{0}”用逗号作小数点，而“{1}”用点"},
+              quotable(written(*decimal_comma)), quotable(written(*decimal_point))),
+          hint_of_marks());
+    }
+    if (unclear_point && !decimal_point && !has_point_of_thousands) {
+      return error(
+          *unclear_point,
+          say({"the point in '{0}' may set thousands apart, or be a decimal point: the numbers of {1} "
+               "do not tell",
+               "“{0}”中的点可能是千位分隔，也可能是小数点：{1} 的数看不出是哪一种"},
+              quotable(written(*unclear_point)), place_.called),
+          hint_of_marks());
+    }
     const Said separator =
         has_quotes ? say({"quotes enclose the numbers", "数写在引号里"})
                    : say({"{0} separates the numbers", "数与数之间用的是{0}"}, table_.comma_separates);
-    if (has_thousands && !has_decimal) {
-      cells_.set_commas(CommaUse::thousands);
-      faults_.note(*first, say({"commas in {0} are read as thousands separators, because {1}",
-                                "{0} 中的逗号读作千位分隔符，因为{1}"},
-                               place_.called, separator));
+    if (decimal_point) {
+      cells_.set_decimal_mark('.', false);
+      faults_.note(*first_comma, say({"commas in {0} are read as thousands separators, because {1}",
+                                      "{0} 中的逗号读作千位分隔符，因为{1}"},
+                                     place_.called, separator));
     } else {
-      cells_.set_commas(CommaUse::decimal);
-      faults_.note(*first, say({"commas in {0} are read as decimal points, because {1}",
-                                "{0} 中的逗号读作小数点，因为{1}"},
-                               place_.called, separator));
+      cells_.set_decimal_mark(',', has_point_of_thousands);
+      faults_.note(*first_comma, say({"commas in {0} are read as decimal points, because {1}",
+                                      "{0} 中的逗号读作小数点，因为{1}"},
+                                     place_.called, separator));
     }
+  }
+
+  static Said hint_of_marks() {
+    return say({"write every number with '.' as its decimal point and without marks between thousands",
+                "每个数都用“.”作小数点，千位之间不要加符号"});
   }
 
   // "(1, 2, 3)^T" is how books write the vector of one token; a matrix is transposed.
@@ -225,11 +262,13 @@ class MatrixReader {
     }
   }
 
-  // "-inf" and "nan", which JSON has no other way to write.
+  // "-inf" and "nan", which JSON has no other way to write, and "1,234" of a table that commas separate.
   bool is_number_in_quotes(const Word& word) const {
     NumberError ignored;
     const auto number = cells_.number(word, ignored);
-    return number && number->kind != Number::Kind::finite && number->kind != Number::Kind::symbol;
+    const bool has_comma = written(word.span).find(',') != std::string_view::npos;
+    return number && number->kind != Number::Kind::symbol &&
+           (number->kind != Number::Kind::finite || has_comma);
   }
 
   void find_unmarked_labels() {
@@ -241,6 +280,7 @@ class MatrixReader {
           NumberError ignored;
           return !cells_.is_meant_as_number(first) && !(first.is_quoted && cells_.number(first, ignored));
         });
+    const bool are_before_cells = rules_.symbols && has_words_before_cells();
     bool has_labels = false;
     // "1.5","2.5": quotes around every word are those of a spreadsheet, and make no label.
     const bool are_all_quoted = std::all_of(table_.rows.begin(), table_.rows.end(), [&](const RowText& row) {
@@ -252,7 +292,7 @@ class MatrixReader {
     for (RowText& row : table_.rows) {
       const bool is_quoted = !are_all_quoted && row.words() > 1 && table_.words[row.first].is_quoted &&
                              !is_number_in_quotes(table_.words[row.first]);
-      if (row.label == Label::none && (all_begin_with_a_label || is_quoted))
+      if (row.label == Label::none && (all_begin_with_a_label || are_before_cells || is_quoted))
         row.label = Label::before_bracket;
       has_labels = has_labels || row.label != Label::none;
       // A label without its mark: whether it counts as a cell cannot be said.
@@ -269,6 +309,32 @@ class MatrixReader {
     }
   }
 
+  bool is_usual_symbol(std::string_view word) const {
+    return word[0] == 'v' && word.find_first_not_of("0123456789", 1) == std::string_view::npos;
+  }
+
+  // "r0 <tab> 1 <tab> 2" on every line of a table: in V too the word is a label, though it could be a symbol.
+  bool has_words_before_cells() {
+    for (const RowText& row : table_.rows) {
+      if (row.label != Label::none || row.words() < 2) return false;
+      const Word& first = table_.words[row.first];
+      NumberError ignored;
+      const auto symbol = first.is_missing ? std::nullopt : cells_.number(first, ignored);
+      if (!symbol || symbol->kind != Number::Kind::symbol || is_usual_symbol(symbol->text)) return false;
+      const std::size_t behind = text_.find_first_not_of(' ', first.span.end);
+      if (behind == std::string_view::npos || (text_[behind] != '\t' && text_[behind] != ',')) return false;
+      for (std::size_t i = row.first + 1; i < row.last; ++i) {
+        const auto number = cells_.number(table_.words[i], ignored);
+        if (number && number->kind == Number::Kind::symbol) return false;
+      }
+    }
+    faults_.note(
+        table_.words[table_.rows[0].first].span,
+        say({"'{0}' is read as the label of its row, not as a symbol", "“{0}”读作这一行的标签，不是符号"},
+            quotable(written(table_.words[table_.rows[0].first].span))));
+    return true;
+  }
+
   std::string label_text(const Word& word) {
     std::string_view text =
         word.spelling < 0 ? written(word.span) : table_.spellings[static_cast<std::size_t>(word.spelling)];
@@ -281,6 +347,10 @@ class MatrixReader {
                            text.size(), kLongestLabel));
       return {};
     }
+    std::string label(text);
+    for (std::size_t at = label.find("\"\""); word.is_quoted && at != std::string::npos;
+         at = label.find("\"\"", at + 1))
+      label.erase(at, 1);
     NumberError ignored;
     const auto number = parse_number(folded(text), ignored);
     if (!word.is_quoted && number && number->kind == Number::Kind::finite && ++number_labels_ == 1) {
@@ -290,7 +360,7 @@ class MatrixReader {
               text),
           say({"put it in quotes if a label is meant", "如果确实是标签，请加引号"}));
     }
-    return std::string(text);
+    return label;
   }
 
   // ---- widths ----
@@ -362,6 +432,10 @@ class MatrixReader {
                 word.span.end - word.span.begin));
       return {};
     }
+    if (cells_.is_no_value(word)) {
+      no_value(word);
+      return {};
+    }
     NumberError fault;
     if (std::optional<Number> number = cells_.number(word, fault)) {
       if (number->kind == Number::Kind::symbol) suspect_letter(word, *number);
@@ -377,6 +451,20 @@ class MatrixReader {
     error({word.span.begin + fault.at, word.span.begin + fault.at + fault.length}, std::move(fault.message),
           std::move(fault.hint));
     return {};
+  }
+
+  void no_value(const Word& word) {
+    const std::string text = cells_.folded(word).text;
+    if (is_missing_value(text)) {
+      NumberError fault = not_a_number(text);
+      return error(word.span, std::move(fault.message), std::move(fault.hint));
+    }
+    error(word.span,
+          say({"'{0}' is what a spreadsheet shows where a formula has failed, not a number",
+               "“{0}”是电子表格中公式出错的标记，不是数"},
+              text),
+          say({"mend the formula and copy again, or write the number that is meant",
+               "请改正公式后重新复制，或直接写出应有的数"}));
   }
 
   // A quote that is never closed was said.
@@ -409,9 +497,7 @@ class MatrixReader {
       if ((result_.cells[i].kind == Number::Kind::symbol) != is_first) return;
     }
     const std::string& word = result_.cells[0].text;
-    const bool is_usual_symbol =
-        word[0] == 'v' && word.find_first_not_of("0123456789", 1) == std::string::npos;
-    if (is_usual_symbol) return;
+    if (is_usual_symbol(word)) return;
     faults_.warning(
         result_.cell_spans[0],
         say({"'{0}' is read as a symbol: the first value of its row", "“{0}”读作符号，是这一行的第一个值"},

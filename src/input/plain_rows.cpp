@@ -81,6 +81,10 @@ class PlainReader {
   bool is_about_matrix(const Line& line) const {
     const std::string_view content = written(line.content);
     if (content.starts_with("```") || content.starts_with("torch.Size(")) return true;
+    // "[2 rows x 3 columns]", below a table of pandas
+    if (content.starts_with('[') && content.ends_with(" columns]") &&
+        content.find(" rows x ") != std::string_view::npos)
+      return true;
     if (content.starts_with(">>>")) return content.find('[') == std::string_view::npos;
     const bool is_shape = content.starts_with('(') && content.ends_with(')') &&
                           content.find_first_not_of("0123456789, ()") == std::string_view::npos;
@@ -272,38 +276,68 @@ class PlainReader {
     return true;
   }
 
-  // "1,5" in every field that white space separates: two numbers, or one with a decimal comma.
+  // "1,5" in every field that white space or ";" separates, or in one of several: two numbers, or one with a
+  // decimal comma.  Of "1,234.5" beside other fields nobody can tell.
   void doubt_commas() {
+    if (written(body_).find(',') == std::string_view::npos &&
+        written(body_).find("，") == std::string_view::npos)
+      return;
     std::optional<Span> first;
-    bool is_doubtful = true;
+    std::optional<Span> beside_others;  // the first that does not stand alone on its line
+    bool are_all_doubtful = true;
+    bool is_list = false;  // brackets or names: what separates is plain
     each_line([&](const Line& line) {
-      Span field{line.content.begin, line.content.begin};
-      std::size_t commas = 0;
-      for (std::size_t at = line.content.begin; at <= line.content.end && is_doubtful;) {
-        const bool is_end = at == line.content.end;
-        const Folded c = is_end ? Folded{' ', 1} : fold_at(text_, at);
-        if (is_space(c.value)) {
-          if (at > field.begin) {
-            is_doubtful = commas == 1;
-            if (!first) first = Span{field.begin, at};
-          }
-          field.begin = at + c.length;
-          commas = 0;
-        } else if (c.value == ',') {
-          ++commas;
-          is_doubtful = at > field.begin && is_digit_at(at + c.length, line);
-        } else {
-          const bool is_sign = (c.value == '-' || c.value == '+') && at == field.begin;
-          is_doubtful = is_sign || (c.value >= '0' && c.value <= '9');
+      const std::vector<Span> fields = fields_of(line, is_list);
+      for (const Span field : fields) {
+        const std::string text = folded(written(field));
+        const bool is_number =
+            text.find_first_not_of("+-0123456789.,") == std::string::npos && text[0] != ',';
+        const MarkUse use = is_number ? use_of_mark(text, ',') : MarkUse::none;
+        const bool is_certain =
+            use == MarkUse::thousands || (use == MarkUse::decimal && text.find('.') != std::string::npos);
+        if (is_certain && fields.size() > 1 && !is_list) {
+          error(field,
+                say({"'{0}' may be one number or several", "“{0}”可能是一个数，也可能是几个数"},
+                    quotable(text)),
+                say({"write one number as 1234.5, and several with spaces between them",
+                     "一个数请写成 1234.5；几个数之间请用空格隔开"}));
+          is_list = true;
+          return false;
         }
-        at += c.length;
+        const bool is_doubtful = !is_certain && (use == MarkUse::decimal || use == MarkUse::either);
+        are_all_doubtful = are_all_doubtful && is_doubtful;
+        if (is_doubtful && !first) first = field;
+        if (is_doubtful && !beside_others && fields.size() > 1) beside_others = field;
       }
-      return is_doubtful;
+      return !is_list;
     });
-    if (!is_doubtful || !first) return;
-    faults_.note(*first, say({"'{0}' is read as two numbers; a decimal point is written '.'",
-                              "“{0}”读作两个数；小数点写作“.”"},
-                             written(*first)));
+    if (is_list) return;
+    const std::optional<Span> doubtful = are_all_doubtful ? first : beside_others;
+    if (!doubtful) return;
+    faults_.note(*doubtful, say({"'{0}' is read as two numbers; a decimal point is written '.'",
+                                 "“{0}”读作两个数；小数点写作“.”"},
+                                written(*doubtful)));
+  }
+
+  // What white space or ";" separates, without a comma at its end.
+  std::vector<Span> fields_of(const Line& line, bool& is_list) const {
+    std::vector<Span> fields;
+    Span field{line.content.begin, line.content.begin};
+    for (std::size_t at = line.content.begin; at <= line.content.end;) {
+      const bool is_end = at == line.content.end;
+      const Folded c = is_end ? Folded{' ', 1} : fold_at(text_, at);
+      is_list = is_list || is_open_bracket(c.value) || c.value == ':' || c.value == '|' || c.value == '"';
+      if (is_space(c.value) || c.value == ';') {
+        if (at > field.begin) {
+          const bool has_comma_behind = written({field.begin, at}).ends_with(',');
+          fields.push_back({field.begin, at - (has_comma_behind ? 1 : 0)});
+        }
+        field.begin = at + c.length;
+      }
+      at += c.length;
+    }
+    std::erase_if(fields, [](Span f) { return f.begin == f.end; });
+    return fields;
   }
 
   bool is_digit_at(std::size_t at, const Line& line) const {
@@ -328,7 +362,13 @@ class PlainReader {
   }
 
   void read_words() {
-    each_line([&](const Line& line) {
+    bool has_prompt = is_behind_prompt();
+    each_line([&](Line line) {
+      const std::string_view content = written(line.content);
+      has_prompt = has_prompt || content.starts_with(">>> ");
+      const bool is_prompt = content.starts_with(">>> ") || (has_prompt && content.starts_with("... ") &&
+                                                             line.content.begin == line.whole.begin);
+      if (is_prompt) line.content = trimmed(text_, {line.content.begin + 4, line.content.end});
       std::size_t begin = line.content.begin;
       if (const auto assignment = assignment_of(text_, line);
           assignment && is_plain_name(written(assignment->name))) {
@@ -349,10 +389,20 @@ class PlainReader {
         }
       }
       read_line(begin + call_length(written({begin, line.content.end})), line.content.end);
-      return !is_hopeless();
+      return !is_hopeless() && !is_refused_;
     });
     end_row();
+    if (empty_row_ && !table_.rows.empty()) {
+      error(*empty_row_, say({"a row without numbers", "这一行没有数"}),
+            say({"write 0 for a zero", "零也要写成 0"}));
+    }
     if (third_bracket_ && !table_.rows.empty()) judge_stack();
+  }
+
+  // Does the line on which this begins, or one above it, begin with Python's prompt?
+  bool is_behind_prompt() const {
+    const std::string_view above = text_.substr(0, body_.begin);
+    return above.starts_with(">>> ") || above.find("\n>>> ") != std::string_view::npos;
   }
 
   // "[[[1, 0], [0, 1]]]": a stack of one matrix, as batches are printed, is that matrix.
@@ -381,6 +431,7 @@ class PlainReader {
 
   void read_line(std::size_t at, std::size_t end) {
     goes_on_ = false;
+    line_begin_ = at;
     if (!is_row_open_ && depth_ == 0) at = label_with_commas(at, end);
     while (at < end && !is_hopeless()) {
       const Folded c = fold_at(text_, at);
@@ -389,7 +440,9 @@ class PlainReader {
           is_space(c.value) || frame > 0) {
         at = std::max(here.end, at + frame);
       } else if (const std::size_t type =
-                     c.value == 'v' || c.value == '[' ? list_type_length(text_, at, end) : 0;
+                     c.value == 'v' || c.value == '[' || (c.value >= 'A' && c.value <= 'R')
+                         ? list_type_length(text_, at, end)
+                         : 0;
                  type > 0) {
         at += type;  // each row of a list in Rust or Go may say its own
       } else if (is_open_bracket(c.value)) {
@@ -409,8 +462,22 @@ class PlainReader {
         }
         at = here.end;
       } else if (c.value == ':' || c.value == '|') {
+        if (is_range_alone(end)) {
+          error({table_.words.back().span.begin, end},
+                say({"'{0}' may be a range or a label with its number",
+                     "“{0}”可能是一个范围，也可能是标签和它的数"},
+                    written({table_.words.back().span.begin, end})),
+                say({"write every number of the range, or a space behind ':'",
+                     "请写出范围里的每个数；如果是标签，请在“:”后面加空格"}));
+          row_.is_broken = true;
+          return;
+        }
         mark_label(here);
         at = here.end;
+      } else if (text_.substr(at, end - at).starts_with("/*") || is_in_comment_) {
+        const std::size_t close = text_.substr(0, end).find("*/", at);
+        is_in_comment_ = close == std::string_view::npos;
+        at = is_in_comment_ ? end : close + 2;
       } else if (const std::size_t sign = is_closed_ ? transposition_length(text_.substr(at, end - at)) : 0;
                  sign > 0) {
         table_.transpositions.push_back({at, at + sign});
@@ -432,6 +499,13 @@ class PlainReader {
     if (!is_one_row_ && !goes_on_ && (depth_ < 2 || !is_row_open_)) end_row();
   }
 
+  // "1:3", and nothing else on the line.
+  bool is_range_alone(std::size_t end) const {
+    if (words_in_row() != 1 || row_.label != Label::none || depth_ > 0) return false;
+    const auto range = range_at(text_, table_.words.back().span.begin, end);
+    return range && range->end == end;
+  }
+
   // "a,b | 1 2": before ":" or "|" a comma belongs to the label.  Reads such a label and its sign;
   // returns where to go on, which is `at` for every other line.
   std::size_t label_with_commas(std::size_t at, std::size_t end) {
@@ -443,6 +517,7 @@ class PlainReader {
       const Span span{here, here + c.length};
       if (c.value == ':' || c.value == '|') {
         if (!label || !has_comma) return at;
+        if (here >= 3 && is_office_error(text_.substr(here - 3, 7))) return at;  // "3,Err:502"
         add_word({.span = *label});
         mark_label(span);
         return span.end;
@@ -463,6 +538,11 @@ class PlainReader {
   }
 
   void open_bracket(Span here) {
+    if (is_row_open_ && !is_closed_ && is_comma_last_ && depth_ > 0) {
+      error(here, say({"a list inside a row of numbers", "一行数里面又有一个列表"}),
+            say({"every row is a list of its own, of numbers only", "每一行单独是一个列表，里面只有数"}));
+      row_.is_broken = true;
+    }
     if (is_closed_ && is_row_open_) {
       if (row_.label != Label::none) {
         error(here, say({"two bracketed rows after one label", "一个标签后面有两组括号"}),
@@ -470,9 +550,18 @@ class PlainReader {
       }
       end_row();  // "[1, 0], [0, 1]": two rows
     }
-    if (is_row_open_ && words_in_row() == 1 && row_.label == Label::none && depth_ < 2)
+    if (is_row_open_ && words_in_row() == 1 && row_.label == Label::none && depth_ < 2) {
+      if (is_factor(table_.words.back(), here)) {
+        error(table_.words.back().span,
+              say({"what stands before the matrix would be lost", "矩阵前面还有内容，不能略去"}),
+              say({"write the numbers of the result", "请写出算好的数"}));
+        row_.is_broken = is_refused_ = true;
+      }
       row_.label = Label::before_bracket;
+    }
     ++depth_;
+    opens_at_ = here.end;
+    opened_with_ = fold_at(text_, here.begin).value;
     if (depth_ >= 3 && !third_bracket_) third_bracket_ = here;
     if (static_cast<std::size_t>(depth_) > opened_.size()) opened_.resize(static_cast<std::size_t>(depth_));
     ++opened_[static_cast<std::size_t>(depth_) - 1];
@@ -480,9 +569,23 @@ class PlainReader {
     is_closed_ = false;
   }
 
+  // "-", "2*" and "-np.array" before a bracket, but not "1", which counts lines.
+  bool is_factor(const Word& word, Span bracket) const {
+    if (word.is_quoted || word.is_missing) return false;
+    const std::string text = folded(written(word.span));
+    if (std::string_view("+-*/@").find(text.back()) != std::string_view::npos) return true;
+    const bool is_signed = text[0] == '-' || text[0] == '+' || text.find('*') != std::string::npos;
+    const char last = text.back();
+    const bool ends_in_name = (last >= 'a' && last <= 'z') || (last >= 'A' && last <= 'Z');
+    return is_signed && ends_in_name && word.span.end == bracket.begin;
+  }
+
   // Brackets are decoration: one too many or too few changes nothing.
   void close_bracket(Span here) {
     if (depth_ > 0) --depth_;
+    const bool is_empty = opens_at_ > 0 && skip_blank(text_, opens_at_, here.begin) == here.begin;
+    if (depth_ > 0 && is_empty && !empty_row_) empty_row_ = Span{opens_at_ - 1, here.end};
+    opens_at_ = 0;
     is_closed_ = true;
     is_comma_last_ = false;
     if (is_row_open_) row_.span.end = here.end;
@@ -515,7 +618,10 @@ class PlainReader {
   }
 
   std::size_t quoted_word(std::size_t begin, std::size_t end) {
-    const std::size_t close = text_.substr(0, end).find('"', begin + 1);
+    std::size_t close = text_.substr(0, end).find('"', begin + 1);
+    // In a quoted word two quotes stand for one.
+    while (close != std::string_view::npos && close > begin + 1 && close + 1 < end && text_[close + 1] == '"')
+      close = text_.substr(0, end).find('"', close + 2);
     if (close == std::string_view::npos) {
       error({begin, end}, say({"the quote is never closed on this line", "这一行的引号没有配对"}));
       add_word({.span = {begin, end}, .is_quoted = true});
@@ -526,8 +632,52 @@ class PlainReader {
     return close + 1;
   }
 
+  // "1:6" in brackets, as its numbers; where it ends, or `at` where none stands there.
+  std::size_t range(std::size_t at, std::size_t end) {
+    if ((depth_ == 0 && !is_one_row_) || opened_with_ == '{') return at;
+    const auto found = range_at(text_, at, end);
+    if (!found) return at;
+    const Span span{at, found->end};
+    if (found->is_empty()) {
+      error(span,
+            say({"'{0}' counts down: some languages read it as nothing, others backwards",
+                 "“{0}”是倒着数的：有的语言读作空，有的读作倒序"},
+                written(span)),
+            say({"write every number of the range", "请写出范围里的每个数"}));
+      add_word({.span = span, .is_missing = true});
+      row_.is_broken = true;
+      return span.end;
+    }
+    if (found->count() > static_cast<std::size_t>(kMostCells)) {
+      faults_.too_large();
+      return span.end;
+    }
+    for (std::size_t i = 0; i < found->count(); ++i)
+      add_word(table_.spelt(span, std::to_string(found->first + static_cast<long>(i) * found->step)));
+    faults_.note(span, say({"'{0}' is read as a range: {1} numbers from {2} on",
+                            "“{0}”读作范围：从 {2} 起的 {1} 个数"},
+                           written(span), found->count(), found->first));
+    return span.end;
+  }
+
+  // "np.zeros((2, 3))": what comes of it is not written here.
+  std::size_t call(Span name, std::size_t bracket, std::size_t end) {
+    error(name,
+          say({"'{0}(…)' is a call that computes, and code is not run",
+               "“{0}(…)”是要计算的调用，而代码不会被执行"},
+              written(name)),
+          say({"paste its value as it is printed; behind a label stands ':'",
+               "请粘贴它打印出来的值；如果是标签，后面要写“:”"}));
+    add_word({.span = name, .is_missing = true});
+    row_.is_broken = true;
+    is_refused_ = true;
+    return end_of_bracket(text_, bracket, end);
+  }
+
   std::size_t word(std::size_t begin, std::size_t end) {
+    if (const std::size_t behind = range(begin, end); behind > begin) return behind;
     std::size_t at = begin;
+    if (is_office_error(text_.substr(at, std::min<std::size_t>(end - at, 7)))) at += 7;
     while (at < end) {
       const Folded c = fold_at(text_, at);
       // "\frac{1}{2}", in the cells of a Markdown table
@@ -540,13 +690,17 @@ class PlainReader {
       const bool is_separator = is_space(c.value) || c.value == ';' || c.value == ':' || c.value == '|' ||
                                 c.value == '"' || is_open_bracket(c.value) || is_close_bracket(c.value) ||
                                 (c.value == ',' && !commas_are_inner_);
+      if ((c.value == '(' || c.value == '[') && computes(written({begin, at})))
+        return call({begin, at}, at, end);
       if (is_separator) break;
       const std::string_view rest = text_.substr(at, end - at);
       if (at > begin && (arrow_length(rest) > 0 || frame_length(rest) > 0)) break;
       at += c.length;
     }
     // In MATLAB "..." at the end of a line joins it with the next one.
-    if (depth_ == 1 && at == end && is_row_open_ && written({begin, at}) == "...") {
+    const bool is_joined = depth_ == 1 && at == end && written({begin, at}) == "..." &&
+                           (is_row_open_ || !trimmed_before(begin).empty());
+    if (is_joined) {
       goes_on_ = true;
     } else {
       const std::string_view text = written({begin, at});
@@ -556,6 +710,9 @@ class PlainReader {
     }
     return at;
   }
+
+  // What stands before `at` on its line.
+  std::string_view trimmed_before(std::size_t at) const { return written(trimmed(text_, {line_begin_, at})); }
 
   // "sqrt(2)", "np.float64(0.5)"; but "tensor([" begins a list.
   bool is_number_call(std::size_t begin, std::size_t bracket, std::size_t end) const {
@@ -602,7 +759,13 @@ class PlainReader {
   Span body_;
 
   bool is_one_row_ = false;
-  bool goes_on_ = false;  // after "..." at the end of a line
+  bool goes_on_ = false;        // after "..." at the end of a line
+  bool is_refused_ = false;     // what follows would only be said again
+  bool is_in_comment_ = false;  // of C, over several lines
+  std::size_t line_begin_ = 0;
+  std::size_t opens_at_ = 0;  // behind the bracket that was opened last, while nothing closed it
+  char opened_with_ = '\0';
+  std::optional<Span> empty_row_;  // the first "[]" among rows
   bool commas_are_inner_ = false;
   bool semicolons_separate_cells_ = false;
   char thousands_end_at_ = 0;  // what ends a number with spaces in it; 0: no number has any

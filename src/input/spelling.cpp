@@ -123,6 +123,13 @@ void write_powers_of_ten(std::string& text) {
   replace_all(text, "*^", "e");
 }
 
+// "2.5`20", Mathematica's number of digits that count
+void drop_precision(std::string& text) {
+  const std::size_t mark = text.find('`');
+  if (mark == std::string::npos || mark == 0 || !(is_digit(text[mark - 1]) || text[mark - 1] == '.')) return;
+  text.erase(mark, std::min(text.find_first_not_of("`.0123456789", mark), text.size()) - mark);
+}
+
 // "1_000" and "1'000"
 void drop_digit_marks(std::string& text) {
   for (std::size_t at = 1; at + 1 < text.size();) {
@@ -187,6 +194,7 @@ std::optional<std::string> respelt(std::string_view folded, bool truth_values) {
   if (name == "Infinity" || (is_path && (name == "inf" || name == "Inf")))
     return (text[0] == '-' ? "-inf" : "inf");
   if (name == "Indeterminate" || (is_path && name == "nan")) return "nan";
+  drop_precision(text);
   write_roots(text);
   write_powers_of_ten(text);
   write_fractions(text);
@@ -281,28 +289,53 @@ bool is_elision(std::string_view word) {
   return word.size() >= 2 && word.find_first_not_of('.') == std::string_view::npos;
 }
 
-CommaUse comma_use(std::string_view folded) {
-  const std::size_t comma = folded.find(',');
-  if (comma == std::string_view::npos) return CommaUse::none;
-  const std::size_t point = folded.find('.');
-  if (point != std::string_view::npos) return comma < point ? CommaUse::thousands : CommaUse::decimal;
-  if (folded.find(',', comma + 1) != std::string_view::npos) return CommaUse::thousands;
-  const std::string_view before = without_sign(folded.substr(0, comma));
-  std::string_view after = folded.substr(comma + 1);
-  if (after.ends_with('%')) after.remove_suffix(1);
-  const bool is_group = after.size() == 3 && std::all_of(after.begin(), after.end(), is_digit) &&
-                        !before.empty() && before.size() <= 3 && before[0] != '0';
-  return is_group ? CommaUse::either : CommaUse::decimal;
+bool is_missing_value(std::string_view word) {
+  for (const std::string_view missing : {"NA", "<NA>", "N/A", "n/a", "null", "NULL", "None"}) {
+    if (word == missing) return true;
+  }
+  return false;
 }
 
-std::string without_commas(std::string_view folded, CommaUse use) {
-  std::string text(folded);
-  if (use == CommaUse::thousands) {
-    std::erase(text, ',');
-  } else {
-    std::erase(text, '.');  // 1.234,5
-    std::replace(text.begin(), text.end(), ',', '.');
+bool is_office_error(std::string_view word) {
+  return word.size() == 7 && word.starts_with("Err:") && std::all_of(word.begin() + 4, word.end(), is_digit);
+}
+
+MarkUse use_of_mark(std::string_view folded, char mark) {
+  std::string_view number = without_sign(folded);
+  number = number.substr(0, number.find_first_not_of("0123456789.,"));
+  const char other = mark == ',' ? '.' : ',';
+  const auto count = std::count(number.begin(), number.end(), mark);
+  if (count == 0) return MarkUse::none;
+  const auto are_groups = [](std::string_view text, char between) {
+    const std::size_t first = text.find(between);
+    if (first == 0 || first > 3 || text[0] == '0') return false;
+    for (std::size_t at = first; at < text.size(); at += 4) {
+      if (text[at] != between || text.size() - at < 4) return false;
+      if (!std::all_of(text.begin() + static_cast<long>(at) + 1, text.begin() + static_cast<long>(at) + 4,
+                       is_digit))
+        return false;
+    }
+    return true;
+  };
+  const std::size_t other_at = number.find(other);
+  if (other_at != std::string_view::npos) {
+    if (number.rfind(mark) < other_at)  // 1,234.5
+      return number.find(other, other_at + 1) == std::string_view::npos &&
+                     are_groups(number.substr(0, other_at), mark)
+                 ? MarkUse::thousands
+                 : MarkUse::wrong;
+    return count == 1 && are_groups(number.substr(0, number.find(mark)), other) ? MarkUse::decimal
+                                                                                : MarkUse::wrong;
   }
+  if (count > 1) return are_groups(number, mark) ? MarkUse::thousands : MarkUse::wrong;
+  const std::string_view behind = without_sign(folded).substr(number.size());
+  return (behind.empty() || behind == "%") && are_groups(number, mark) ? MarkUse::either : MarkUse::decimal;
+}
+
+std::string with_point(std::string_view folded, char decimal) {
+  std::string text(folded);
+  std::erase(text, decimal == ',' ? '.' : ',');
+  std::replace(text.begin(), text.end(), ',', '.');
   return text;
 }
 

@@ -32,12 +32,19 @@ std::size_t thousands_space_length(std::string_view folded, std::size_t at);
 // "...", "⋯", "\cdots": numbers were left out when the matrix was printed.
 bool is_elision(std::string_view word);
 
-// What a comma inside a word says of all commas of a matrix: 1,5 is decimal, 1,234.5 and 1,234,567 have
-// thousands, and 1,234 may be either.
-enum class CommaUse { none, decimal, thousands, either };
-CommaUse comma_use(std::string_view folded);
+// "NA", "null", "None": a value that is missing.
+bool is_missing_value(std::string_view word);
 
-// Without the thousands' commas, or with a decimal point.  `use` is not either.
-std::string without_commas(std::string_view folded, CommaUse use);
+// "Err:502": what LibreOffice shows where a formula failed.
+bool is_office_error(std::string_view word);
+
+// Is the mark, ',' or '.', in this number the decimal point, or does it set thousands apart?  1,5 and 1.234,5
+// have a decimal comma, 1,234.5 and 1,234,567 have commas of thousands, 1,234 may be either; in "1,23.5" and
+// "1,5,2" it is neither.
+enum class MarkUse { none, decimal, thousands, either, wrong };
+MarkUse use_of_mark(std::string_view folded, char mark);
+
+// With "." as the decimal point and without marks of thousands; `decimal` is the mark of decimals as written.
+std::string with_point(std::string_view folded, char decimal);
 
 }  // namespace qkv
