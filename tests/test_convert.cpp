@@ -176,6 +176,47 @@ TEST_CASE("a paste of several matrices is read with all their names") {
         "m.txt:2:1: error: [Q] stands twice\n   2 | Q = [[2]]\n     | ^\n");
 }
 
+TEST_CASE("matrices side by side are read with the names of their headings") {
+  const std::string pair = "K 2×2: t1: 1 0 ; t2: 0 1\nV 2×2: t1: 1 0 ; t2: 0.5 0.5\n";
+  CHECK(meaning(read_all("token Key Value\nt1 [1, 0] [1.0, 0.0]\nt2 [0, 1] [0.5, 0.5]").matrices) == pair);
+  CHECK(meaning(read_all("| | Key | Value |\n|---|---|---|\n| t1 | $[1,0]$ | $[1,0]$ |\n| t2 | $[0,1]$ | "
+                         "$[0.5,0.5]$ |")
+                    .matrices) == pair);
+  CHECK(meaning(read_all("     Q = K      V\nt1   [1, 0]   [2, 0]").matrices) ==
+        "Q 1×2: t1: 1 0\nK 1×2: t1: 1 0\nV 1×2: t1: 2 0\n");
+  // Without a heading they are two in order.
+  CHECK(meaning(read_all("t1 [1, 0] [1.0, 0.0]\nt2 [0, 1] [0.5, 0.5]").matrices) ==
+        "1 2×2: t1: 1 0 ; t2: 0 1\n2 2×2: t1: 1 0 ; t2: 0.5 0.5\n");
+}
+
+TEST_CASE("a setting beside named matrices is a setting") {
+  Diagnostics diagnostics;
+  const SourcePtr file =
+      source_from_text("m.txt", "# worksheet 3\nQ:\n1 0\n0 1\n\nK:\n1 1\n0 1\n\nd_k = 2\n", diagnostics);
+  const MatrixFile read = read_matrix_file(file, diagnostics);
+  CHECK(diagnostics.list().empty());
+  REQUIRE(read.settings.size() == 1);
+  CHECK(read.settings[0].key == "d_k");
+  CHECK(read.matrices.size() == 2);
+  CHECK(meaning(read_all("Q = [[1]]\n\nd_k = 2").matrices) == "Q 1×1: 1\n");
+}
+
+TEST_CASE("two matrices in LaTeX on one line have their names") {
+  CHECK(
+      meaning(read_all("Q = \\begin{bmatrix} 1 & 2 \\end{bmatrix}, K = \\begin{bmatrix} 3 & 4 \\end{bmatrix}")
+                  .matrices) == "Q 1×2: 1 2\nK 1×2: 3 4\n");
+}
+
+TEST_CASE("rows of True and False are no sections") {
+  CHECK(meaning(read_all("[[ True  True]\n [False False]\n [ True False]]").matrices) ==
+        " 3×2: 1 1 ; 0 0 ; 1 0\n");
+  CHECK(meaning(read_all("[[ True]\n [False]\n [ True]]").matrices) == " 3×1: 1 ; 0 ; 1\n");
+}
+
+TEST_CASE("a carriage return ends the lines of a problem too") {
+  CHECK(meaning(read_all("[Q]\r1 0\r[K]\r0 1\r").matrices) == "Q 1×2: 1 0\nK 1×2: 0 1\n");
+}
+
 TEST_CASE("names that a section cannot have become such as it can") {
   CHECK(converted(R"({"WQ": [[1]], "h1_weights": [[1]], "d_output": [[2]], "expect_h2_W_V": [[3]]})") ==
         "W_Q 1×1: 1\nh1.weights 1×1: 1\nd.output 1×1: 2\nexpect.h2.W_V 1×1: 3\n");

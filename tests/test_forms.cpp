@@ -307,6 +307,12 @@ TEST_CASE("matrices side by side are chosen by their heading") {
   CHECK(pasted(scaled, "weights").messages == "error: two bracketed rows after one label\n");
 }
 
+TEST_CASE("a heading of single words names the matrices side by side") {
+  const std::string text = "token Key Value\nt1 [1, 0] [1.0, 0.0]\nt2 [0, 1] [0.5, 0.5]";
+  CHECK(pasted(text, "K").matrix == "t1: 1 0 ; t2: 0 1");
+  CHECK(pasted(text, "V").matrix == "t1: 1.0 0.0 ; t2: 0.5 0.5");
+}
+
 TEST_CASE("named matrices are chosen by their name") {
   const std::string json = "{\"Q\":[[1,0]],\"K\":[[2,0]],\"mask\":null}";
   CHECK(pasted(json, "K") == Pasted{"2 0", "note: of several matrices the one named 'K' is read as [X]\n"});
@@ -380,6 +386,43 @@ TEST_CASE("commas inside numbers are decimal or of thousands, as all numbers tog
              "note: commas in [X] are read as thousands separators, because a tab separates the numbers\n"});
   CHECK(pasted("1.234,5\t2\n1,000\t3\n").matrix == "1234.5 2 ; 1.000 3");
   CHECK(pasted("1,234,567\t2\n").matrix == "1234567 2");
+}
+
+TEST_CASE("a mark is not the decimal point in one number and of thousands in another") {
+  const std::string hint =
+      "     = hint: write every number with '.' as its decimal point and without marks between thousands\n";
+  CHECK(rows("1,234.5\t2\n1,5\t3\n").told ==
+        "m.txt:2:1: error: '1,5' has a decimal comma, but '1,234.5' a decimal point\n"
+        "   2 | 1,5 3\n"
+        "     | ^^^\n" +
+            hint);
+  for (const std::string text : {"1,234.5;2,5\n3;4", "\"1,234.5\";\"1,5\"", "1.234,5;1,234.5\n3;4",
+                                 "1.5\t1.234,5", "2.5\t1,5", "1 & 2.5 \\\\ 1{,}5 & 3"}) {
+    CAPTURE(text);
+    CHECK(pasted(text).messages.find("has a decimal comma, but") != std::string::npos);
+  }
+  // What stands nowhere in a number, and what may be either where nothing tells.
+  CHECK(pasted("1,23.5\t2").messages == "error: '1,23.5': commas and points do not stand as in a number\n");
+  CHECK(
+      pasted("1,5\t1.234").messages ==
+      "error: the point in '1.234' may set thousands apart, or be a decimal point: the numbers of [X] do not "
+      "tell\n");
+  // All numbers together tell.
+  CHECK(pasted("1,234\t2.5").matrix == "1234 2.5");
+  CHECK(pasted("1.234,5\t1.234").matrix == "1234.5 1234");
+  CHECK(pasted("\"1,234\",2.5").matrix == "1234 2.5");
+}
+
+TEST_CASE("a number with commas between numbers without is in doubt") {
+  const std::string note = "note: '1,5' is read as two numbers; a decimal point is written '.'\n";
+  CHECK(pasted("1,5;2,5") == Pasted{"1 5 ; 2 5", note});
+  CHECK(pasted("1,5, 0,25") == Pasted{"1 5 0 25", note});
+  CHECK(pasted("1,5 2") == Pasted{"1 5 2", note});
+  CHECK(pasted("1,234;2,345").messages ==
+        "note: '1,234' is read as two numbers; a decimal point is written '.'\n");
+  CHECK(pasted("1,234.5 2").messages == "error: '1,234.5' may be one number or several\n");
+  CHECK(pasted("1.234,5;1,234.5").messages == "error: '1.234,5' may be one number or several\n");
+  CHECK(pasted("[1,5; 2,5]") == Pasted{"1 5 ; 2 5", ""});  // brackets leave no doubt
 }
 
 TEST_CASE("spaces inside the numbers of a table are thousands separators, as commas may be") {
@@ -495,6 +538,163 @@ TEST_CASE("what would be lost beside a matrix is an error, not overlooked") {
   CHECK(pasted("\\begin{pmatrix} 1 & 2 \\end{pmatrix} / \\sqrt{2}").messages ==
         "error: what stands behind the matrix would be lost\n");
   CHECK(pasted("new Array([1, 2], [3, 4])").matrix != "1 2");
+}
+
+TEST_CASE("before and behind a matrix nothing that changes its numbers is overlooked") {
+  const std::string matrix = "\\begin{bmatrix} 1 & 2 \\\\ 3 & 4 \\end{bmatrix}";
+  for (const std::string before :
+       {"-", "2", "2\\,", "X", "X^T ", "\\alpha", "Q = -", "Q = K^T", "\\frac{1}{2}", "$-", "-\\left[",
+        "softmax(", "\\mathrm{softmax}\\left(", "\\cdot"}) {
+    CAPTURE(before);
+    CHECK(pasted(before + matrix).messages == "error: a factor stands before the matrix\n");
+  }
+  for (const std::string after : {"^{-1}", "^2", "^{T}^T", " K", "K", "\\mathbf{v}", " + 1", "\\right]^{-1}",
+                                  "'^2", "\\odot M", "/2", "\\sqrt{2}"}) {
+    CAPTURE(after);
+    CHECK(pasted(matrix + after).messages == "error: what stands behind the matrix would be lost\n");
+  }
+  for (const std::string after : {"^T", "^{\\top}", "^{\\mathsf{T}}", "'", "\\right]^T"}) {
+    CAPTURE(after);
+    CHECK(pasted(matrix + after).matrix == "1 3 ; 2 4");
+  }
+  for (const auto& [before, after] : {std::pair{"The matrix is $", "$, as said"},
+                                      {"$$Q = ", ".$$ where"},
+                                      {"\\[\nQ = ", "\n\\]"},
+                                      {"matrix Q: ", ""},
+                                      {"查询矩阵 ", "，其中"},
+                                      {"\\mathbf{Q} = ", "\\in\\mathbb{R}^{2\\times 2}"},
+                                      {"Q = ", "_{2\\times 2} \\quad \\text{and}"},
+                                      {"\\begin{aligned} Q &= ", " \\\\ \\end{aligned}"}}) {
+    CAPTURE(before);
+    CHECK(pasted(before + matrix + after) == in_form("1 2 ; 3 4", "a LaTeX matrix"));
+  }
+  for (const std::string text :
+       {"-[1 2; 3 4]", "2*[1 2]", "A = -[1 2; 3 4]", "-np.array([[1, 2]])", "2*np.array([[1, 2]])"}) {
+    CAPTURE(text);
+    CHECK(pasted(text).messages.starts_with("error: what stands before the matrix would be lost\n"));
+  }
+}
+
+TEST_CASE("comments and rules in LaTeX") {
+  CHECK(pasted("\\begin{bmatrix}\n1 & 2 \\\\ % first\n3 & 4%\n\\end{bmatrix}") ==
+        in_form("1 2 ; 3 4", "a LaTeX matrix"));
+  CHECK(pasted("\\begin{bmatrix} 40\\% & 60% \\end{bmatrix}") == in_form("40% 60%", "a LaTeX matrix"));
+  CHECK(
+      pasted(
+          "\\begin{tabular}{cc}\n\\toprule\na & b \\\\\n\\midrule\n1 & 2 \\\\\n\\bottomrule\n\\end{tabular}")
+          .matrix == "1 2");
+}
+
+TEST_CASE("a call that computes is refused; what it would give is not written there") {
+  for (const auto& [text, name] : {std::pair{"np.zeros((2,3))", "np.zeros"},
+                                   {"torch.eye(3)", "torch.eye"},
+                                   {"Q = eye(3)", "eye"},
+                                   {"ones(2,2)", "ones"},
+                                   {"inv([1 2;3 4])", "inv"},
+                                   {"[[exp(1), 2]]", "exp"},
+                                   {"np.linalg.inv(np.array([[1,2],\n[3,4]]))", "np.linalg.inv"},
+                                   {"IdentityMatrix[2]", "IdentityMatrix"}}) {
+    CAPTURE(text);
+    CHECK(pasted(text).messages ==
+          "error: '" + std::string(name) + "(…)' is a call that computes, and code is not run\n");
+  }
+  CHECK(pasted("A(1, 2)").matrix == "A: 1 2");  // a point and its coordinates
+  CHECK(pasted("[[sqrt(2), np.float64(1)]]").matrix == "sqrt(2) 1");
+}
+
+TEST_CASE("R's t() and .T turn what was laid out") {
+  CHECK(pasted("t(matrix(c(1,2,3,4,5,6),2))").matrix == "1 2 ; 3 4 ; 5 6");
+  CHECK(pasted("np.array([1,2,3,4,5,6]).reshape(2,3).T").matrix == "1 4 ; 2 5 ; 3 6");
+  CHECK(pasted("matrix(0, nrow=2, ncol=3)").matrix == "0 0 0 ; 0 0 0");
+}
+
+TEST_CASE("a range of whole numbers is its numbers, with a note") {
+  CHECK(pasted("[1:3]") == Pasted{"1 2 3", "note: '1:3' is read as a range: 3 numbers from 1 on\n"});
+  CHECK(pasted("[1:3; 4:6]").matrix == "1 2 3 ; 4 5 6");
+  CHECK(pasted("[1:2:7]").matrix == "1 3 5 7");
+  CHECK(pasted("matrix(1:6, 2)").matrix == "1 3 5 ; 2 4 6");
+  CHECK(pasted("matrix(1:6, nrow=2, byrow=TRUE)").matrix == "1 2 3 ; 4 5 6");
+  CHECK(pasted("rbind(1:3, 4:6)").matrix == "1 2 3 ; 4 5 6");
+  CHECK(pasted("c(-1:1)").matrix == "-1 0 1");
+  CHECK(pasted("1:3").messages == "error: '1:3' may be a range or a label with its number\n");
+  CHECK(pasted("[3:1]").messages ==
+        "error: '3:1' counts down: some languages read it as nothing, others backwards\n");
+  CHECK(pasted("1: 3\n2: 4").matrix == "1: 3 ; 2: 4");  // labels
+}
+
+TEST_CASE("an array in C has the shape that is declared") {
+  CHECK(pasted("int a[2][3] = {1,2,3,4,5,6};") == in_form("1 2 3 ; 4 5 6", "an array in C or C++"));
+  CHECK(pasted("int a[][3] = {1,2,3,4,5,6};").matrix == "1 2 3 ; 4 5 6");
+  CHECK(pasted("int a[2][3] = {1,2,3,4,5};").messages == "error: 5 numbers do not fill 2 rows of 3\n");
+  CHECK(pasted("int a[2][3] = {{1,2},{3,4}};").messages ==
+        "error: 2 rows of 3 are declared, and the lists do not fill them\n");
+  CHECK(pasted("/* two\n lines */\nint a[2][2] = {{1, 2}, /* here */ {3, 4}};").matrix == "1 2 ; 3 4");
+}
+
+TEST_CASE("the error of a spreadsheet's cell is no comment, no label and no number") {
+  for (const std::string name :
+       {"#VALUE!", "#DIV/0!", "#N/A", "#REF!", "#NAME?", "#NUM!", "#NULL!", "Err:502"}) {
+    const std::string message = "error: '" + std::string(name) +
+                                "' is what a spreadsheet shows where a formula has failed, not a number\n";
+    for (const std::string& text : {std::string("1\t") + name + "\n2\t3", name + std::string("\t1\n2\t3"),
+                                    std::string(name) + ",1", "1,2\n3," + std::string(name)}) {
+      CAPTURE(text);
+      CHECK(pasted(text).messages == message);
+    }
+  }
+  CHECK(pasted("1 2 #N/Adequate\n").matrix == "1 2");  // a comment
+}
+
+TEST_CASE("a missing value is an error where symbols are legal too") {
+  for (const std::string name : {"NA", "null", "None", "<NA>"}) {
+    CAPTURE(name);
+    CHECK(pasted(std::string("1 ") + name, "V", {.symbols = true}).messages ==
+          "error: '" + std::string(name) + "' is not a number\n");
+  }
+}
+
+TEST_CASE("nothing of a list is lost where its brackets are uneven") {
+  CHECK(pasted("[1,2,[3,4]]").messages == "error: a list inside a row of numbers\n");
+  CHECK(pasted("[[1],[2],[]]").messages == "error: a row without numbers\n");
+  CHECK(pasted("|  |  |\n|---|---|\n| 1 | 2 |") == in_form("1 2", "a Markdown table"));
+}
+
+TEST_CASE("in V headings and the labels of tables are no symbols") {
+  constexpr CellRules kValues{.symbols = true};
+  CHECK(pasted("c0,c1\n1,2\n3,4", "V", kValues) ==
+        Pasted{"1 2 ; 3 4", "note: 'c0 c1' is read as a heading, not as a row\n"});
+  CHECK(pasted("r0\t1\t2\nr1\t3\t4", "V", kValues) ==
+        Pasted{"r0: 1 2 ; r1: 3 4", "note: 'r0' is read as the label of its row, not as a symbol\n"});
+  CHECK(pasted("   a b\nx  1 2\ny  3 4", "V", kValues).matrix == "x: 1 2 ; y: 3 4");
+  CHECK(pasted("v0,v1\n1,2", "V", kValues) == Pasted{"v0 v1 ; 1 2", ""});
+  CHECK(pasted("v0,1\nv1,2", "V", kValues) == Pasted{"v0 1 ; v1 2", ""});
+  CHECK(pasted("a,b\nc,d", "V", kValues) == Pasted{"a b ; c d", ""});
+}
+
+TEST_CASE("a name printed before its matrix is its name") {
+  CHECK(pasted("Q: array([[1, 2]])") == in_form("1 2", "a NumPy array"));
+  CHECK(pasted("weights tensor([[1., 2.]])") == in_form("1. 2.", "a PyTorch tensor"));
+  CHECK(pasted("Q: [[1, 2], [3, 4]]") == Pasted{"1 2 ; 3 4", ""});
+  CHECK(pasted("Q [[1. 2.]\n [3. 4.]]") == Pasted{"1. 2. ; 3. 4.", ""});
+  CHECK(pasted("Q:\ntensor([[1., 2.],\n        [3., 4.]])") == in_form("1. 2. ; 3. 4.", "a PyTorch tensor"));
+  CHECK(pasted("Q: tensor([[1.]])\nK: tensor([[2.]])", "K").matrix == "2.");
+  CHECK(pasted("t1: [1, 0]\nt2: [0, 1]").matrix == "t1: 1 0 ; t2: 0 1");  // rows
+}
+
+TEST_CASE("prompts of Python, lines of MATLAB, words of Julia and Mathematica") {
+  CHECK(pasted(">>> a = [[1, 2],\n...      [3, 4]]").matrix == "1 2 ; 3 4");
+  CHECK(pasted("A = [1 2 3; ...\n 4 5 6];").matrix == "1 2 3 ; 4 5 6");
+  CHECK(pasted("A =\n\n  2×2 single matrix\n\n   1.0   0.5\n   0   1\n").matrix == "1.0 0.5 ; 0 1");
+  CHECK(pasted("A =\n\n  1/2 -1/0\n  1/0 3\n").matrix == "1/2 -inf ; inf 3");
+  CHECK(pasted("Float32[1.0 2.0; 3.0 4.0]") == in_form("1.0 2.0 ; 3.0 4.0", "a list in Julia"));
+  CHECK(pasted("MatrixForm[{{1, 2.5`20}, {3, 4}}]") == in_form("1 2.5 ; 3 4", "a list in Mathematica"));
+}
+
+TEST_CASE("what pandas writes and prints, and quotes within quotes") {
+  CHECK(pasted(",0,1\n0,1.5,2.5\n") == Pasted{"1.5 2.5", "note: '0 1' is read as a heading, not as a row\n"});
+  CHECK(pasted("     a    b\nx  1.0  2.0\ny  3.0  4.0\n\n[2 rows x 2 columns]").matrix ==
+        "x: 1.0 2.0 ; y: 3.0 4.0");
+  CHECK(pasted("\"a \"\"b\"\"\",3,4\n\"c\",5,6") == Pasted{"a \"b\": 3 4 ; c: 5 6", ""});
 }
 
 TEST_CASE("a semicolon in every line separates the numbers of a row, with a note") {

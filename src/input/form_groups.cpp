@@ -84,6 +84,8 @@ std::optional<Groups> groups_of(std::string_view text, Span body) {
   return found.rows.empty() || found.headings.size() > 2 ? std::nullopt : std::optional(std::move(found));
 }
 
+bool is_divided(std::string_view between) { return between.starts_with('/') || between.starts_with("÷"); }
+
 // Fields that two spaces or a tab separate.
 std::vector<Span> fields(std::string_view text, Span line) {
   std::vector<Span> found;
@@ -107,20 +109,38 @@ bool recognises(const Paste& paste, Span body) {
   return groups_of(paste.text(), body).has_value();
 }
 
+// The headings of `count` columns: fields that wide gaps separate, or else words; one more stands above the
+// labels.  Empty where their number is another.
+std::vector<Span> headings_of(std::string_view text, Span line, std::size_t count) {
+  std::vector<Span> names = fields(text, line);
+  if (names.size() != count && names.size() != count + 1) {
+    names.clear();
+    for (std::size_t at = line.begin; at < line.end;) {
+      const std::size_t begin = std::min(text.find_first_not_of(" \t", at), line.end);
+      at = std::min(text.find_first_of(" \t", begin), line.end);
+      if (begin < at) names.push_back({begin, at});
+    }
+  }
+  if (names.size() == count + 1) names.erase(names.begin());
+  if (names.size() != count) names.clear();
+  return names;
+}
+
 std::optional<std::size_t> chosen(const Paste& paste, const Groups& groups) {
   const std::size_t count = groups.rows.front().groups.size();
   for (const Span heading : groups.headings) {
-    const std::vector<Span> names = fields(paste.text(), heading);
-    if (names.size() != count) continue;
-    for (std::size_t i = 0; i < count; ++i) {
+    const std::vector<Span> names = headings_of(paste.text(), heading, count);
+    for (std::size_t i = 0; i < names.size(); ++i) {
       if (is_name_of(paste.written(names[i]), paste.place.wanted)) return i;
     }
   }
   for (std::size_t i = 0; i + 1 < count; ++i) {
-    const std::string_view between = paste.written(groups.rows.front().between[i]);
-    if (!between.starts_with('/') && !between.starts_with("÷")) continue;
+    if (!is_divided(paste.written(groups.rows.front().between[i]))) continue;
     if (paste.place.wanted == "scores") return i;
     if (paste.place.wanted == "scaled") return i + 1;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (paste.place.wanted == std::to_string(i + 1)) return i;
   }
   return std::nullopt;
 }
@@ -130,9 +150,11 @@ Said read(const Paste& paste, Span body, WordTable& table) {
   const auto group = chosen(paste, groups);
   if (!group) {
     const Span second = groups.rows.front().groups[1];
-    paste.faults.error({second.begin, second.begin + fold_at(paste.text(), second.begin).length},
-                       say({"two bracketed rows after one label", "一个标签后面有两组括号"}),
-                       say({"each matrix has a section of its own", "每个矩阵要有自己的小节"}));
+    paste.faults.error(
+        {second.begin, second.begin + fold_at(paste.text(), second.begin).length},
+        say({"two bracketed rows after one label", "一个标签后面有两组括号"}),
+        say({"a line above names the matrices, such as 'token  K  V'; or each has a section of its own",
+             "请在上面写一行名称，例如“token  K  V”；或者让每个矩阵有自己的小节"}));
     return {};
   }
   for (const GroupRow& row : groups.rows) {
@@ -158,6 +180,31 @@ Said read(const Paste& paste, Span body, WordTable& table) {
 }
 
 }  // namespace
+
+std::vector<NamedSpan> side_by_side(std::string_view text) {
+  const Span body{0, text.size()};
+  std::vector<NamedSpan> found;
+  if (text.find_first_of("[({") == std::string_view::npos) return found;
+  const auto groups = groups_of(text, body);
+  if (!groups) return found;
+  const std::vector<Span>& first = groups->rows.front().groups;
+  for (const Span group : first) found.push_back({"", group, body});
+  for (const Span heading : groups->headings) {
+    const std::vector<Span> names = headings_of(text, heading, first.size());
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      found[i].name = text.substr(names[i].begin, names[i].end - names[i].begin);
+      found[i].place = names[i];
+    }
+  }
+  const std::vector<Span>& between = groups->rows.front().between;
+  const bool is_scaling =
+      first.size() == 2 && is_divided(text.substr(between[0].begin, between[0].end - between[0].begin));
+  if (is_scaling) {
+    found[0].name = "scores";
+    found[1].name = "scaled";
+  }
+  return found;
+}
 
 const Form kGroupsForm{recognises, read};
 

@@ -97,6 +97,18 @@ class MarkdownTable {
  public:
   MarkdownTable(const Paste& paste, WordTable& table) : paste_(paste), table_(table), out_(table) {}
 
+  // The columns of vectors, with their headings.
+  std::vector<NamedSpan> columns(Span body) {
+    split(body);
+    std::vector<NamedSpan> found;
+    for (std::size_t j = 0; !rows_.empty() && j < rows_.front().cells.size(); ++j) {
+      if (!is_vector(rows_.front().cells[j])) continue;
+      const Span heading = j < heading_.cells.size() ? heading_.cells[j] : Span{};
+      found.push_back({std::string(written(heading)), heading, body});
+    }
+    return found;
+  }
+
   Said read(Span body) {
     split(body);
     const Said name = say({"a Markdown table", " Markdown 表格"});
@@ -159,6 +171,9 @@ class MarkdownTable {
       names.emplace_back(name);
     }
     if (vectors.size() == 1) return vectors.front();
+    for (std::size_t i = 0; i < vectors.size(); ++i) {
+      if (paste_.place.wanted == std::to_string(i + 1)) return vectors[i];
+    }
     paste_.faults.error(
         heading_span_,
         say({"the table has vectors in the columns {0}; which are meant cannot be told",
@@ -190,12 +205,28 @@ class MarkdownTable {
   bool has_labels() const {
     if (std::all_of(rows_.begin(), rows_.end(), [&](const Row& r) { return r.cells.size() < 2; }))
       return false;
-    if (!heading_.cells.empty() && heading_.cells[0].begin == heading_.cells[0].end) return true;
+    const auto is_empty = [](Span cell) { return cell.begin == cell.end; };
+    const bool is_heading_empty = std::all_of(heading_.cells.begin(), heading_.cells.end(), is_empty);
+    if (!heading_.cells.empty() && is_empty(heading_.cells[0])) {
+      // Nothing in the heading tells: words are labels, but not v0, a value of V.
+      return !is_heading_empty ||
+             std::all_of(rows_.begin(), rows_.end(), [&](const Row& r) { return is_word(r.cells[0]); });
+    }
     // | 1 | 2 |: every column is counted, so none holds labels.
     if (heading_.cells.size() > 1 && written(heading_.cells[0]) == "1" && written(heading_.cells[1]) == "2")
       return false;
     return std::all_of(rows_.begin(), rows_.end(),
                        [&](const Row& r) { return !r.cells.empty() && !looks_like_number(r.cells[0]); });
+  }
+
+  bool is_word(Span cell) const {
+    const std::string text = folded(written(cell));
+    NumberError ignored;
+    const auto number = parse_number(text, ignored);
+    const bool is_value =
+        text.starts_with('v') && text.find_first_not_of("0123456789", 1) == std::string::npos;
+    return !text.empty() && !is_value && !respelt(text, true) &&
+           (!number || number->kind == Number::Kind::symbol);
   }
 
   bool looks_like_number(Span cell) const {
@@ -262,6 +293,20 @@ class MarkdownTable {
 Said read(const Paste& paste, Span body, WordTable& table) { return MarkdownTable(paste, table).read(body); }
 
 }  // namespace
+
+std::vector<NamedSpan> vector_columns(std::string_view text) {
+  if (text.find('|') == std::string_view::npos || text.find_first_of("[(") == std::string_view::npos)
+    return {};
+  const auto source = std::make_shared<Source>(Source{"", std::string(text)});
+  const Span body{0, text.size()};
+  const MatrixPlace place{.source = source, .body = body, .name = {}, .called = {}};
+  Diagnostics ignored;
+  Faults faults(place, ignored);
+  const Paste paste{place, faults};
+  WordTable table;
+  if (!recognises(paste, body)) return {};
+  return MarkdownTable(paste, table).columns(body);
+}
 
 const Form kMarkdownForm{recognises, read};
 

@@ -34,12 +34,15 @@ bool has_sections(std::string_view text, Span body) {
 bool recognises(const Paste& paste, Span body) {
   const std::string_view text = paste.text();
   const std::string_view written = paste.written(body);
-  if (written.find_first_of("=:") == std::string_view::npos && written.find("<-") == std::string_view::npos &&
-      written.find("＝") == std::string_view::npos && written.find("：") == std::string_view::npos)
-    return false;
+  bool may_name = written.find_first_of("=:") != std::string_view::npos;
+  for (const std::string_view sign : {"<-", "＝", "：", "[[", "([", "\\begin{"})
+    may_name = may_name || written.find(sign) != std::string_view::npos;
+  if (!may_name) return false;
   if (!json_pieces(text, body).empty()) return true;
   const std::vector<NamedPiece> pieces = named_pieces(text, body);
-  if (pieces.size() < 2 || has_sections(text, body)) return false;
+  const bool is_one = pieces.size() == 1 && pieces[0].is_titled &&
+                      skip_blank(text, body.begin, body.end) == pieces[0].name.begin;
+  if ((pieces.size() < 2 && !is_one) || has_sections(text, body)) return false;
   // The first name need not begin its line: "let q = …".
   const Span above{body.begin, pieces.front().name.begin};
   const bool has_rows_above = paste.written(above).find('\n', skip_blank(text, above.begin, above.end) -

@@ -109,6 +109,13 @@ bool is_name_of(std::string_view written, std::string_view wanted) {
   return last != std::string_view::npos && is_same_name(written.substr(last), wanted);
 }
 
+std::string usual_name(std::string_view written) {
+  for (const Names& names : other_names()) {
+    if (is_name_of(written, names.section)) return std::string(names.section);
+  }
+  return std::string(written);
+}
+
 std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 12;
   std::string list;

@@ -26,6 +26,39 @@ std::optional<Span> heading_of(std::string_view text, const Line& line) {
   return std::nullopt;
 }
 
+// "Q: [[1, 0]]" and "weights tensor([[1, 0]])": a name and a matrix on its line; "t1: [1, 0]" is a row.
+std::optional<NamedPiece> titled_matrix(std::string_view text, const Line& line) {
+  std::size_t at = line.content.begin;
+  std::size_t name_end = at;
+  while (at < line.content.end) {
+    const Folded c = fold_at(text, at);
+    if (c.value == ':' || is_space(c.value)) {
+      name_end = at;
+      at += c.length;
+      if (c.value == ':') break;
+      const Line rest{{}, trimmed(text, {at, line.content.end}), 0};
+      if (rest.content.end > rest.content.begin && fold_at(text, rest.content.begin).value == ':') {
+        at = rest.content.begin;
+        at += fold_at(text, at).length;
+      }
+      break;
+    }
+    at += c.length;
+  }
+  const std::string_view name = text.substr(line.content.begin, name_end - line.content.begin);
+  const std::size_t value = trimmed(text, {at, line.content.end}).begin;
+  if (value >= line.content.end || !is_plain_name(name) || name == "new" || name == "return" || name == "let")
+    return std::nullopt;
+  const std::size_t behind =
+      is_bracket_at(text, value, line.content.end) ? value + fold_at(text, value).length : value;
+  const bool is_nested =
+      behind > value && is_bracket_at(text, skip_blank(text, behind, line.content.end), line.content.end);
+  const bool is_matrix = is_nested || begins_matrix_call(text, value, line.content.end) ||
+                         text.substr(value).starts_with("\\begin{");
+  if (!is_matrix) return std::nullopt;
+  return NamedPiece{{line.content.begin, name_end}, value, {value, line.whole.end}, true};
+}
+
 }  // namespace
 
 bool is_bracket_at(std::string_view text, std::size_t at, std::size_t end) {
@@ -65,12 +98,16 @@ std::vector<NamedPiece> named_pieces(std::string_view text, Span body) {
     if (!line.is_blank()) {
       const auto declared = declaration_at(text, line.content.begin, line.content.end);
       const auto heading = declared ? std::nullopt : heading_of(text, line);
+      const auto titled = declared || heading ? std::nullopt : titled_matrix(text, line);
       if (declared) {
         pieces.push_back({declared->name, declared->value, {at, body.end}});
       } else if (heading) {
-        pieces.push_back({*heading, line.next, {line.next, body.end}});
+        pieces.push_back({*heading, line.next, {line.next, body.end}, true});
+      } else if (titled) {
+        pieces.push_back(*titled);
+        pieces.back().whole.end = body.end;
       }
-      if ((declared || heading) && pieces.size() > 1)
+      if ((declared || heading || titled) && pieces.size() > 1)
         pieces[pieces.size() - 2].whole.end = std::max(pieces[pieces.size() - 2].whole.begin, at);
       // What stands inside a bracket names nothing: "dtype=float32)".
       for (std::size_t c = line.content.begin; c < line.content.end;) {

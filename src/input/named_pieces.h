@@ -16,8 +16,9 @@ namespace qkv {
 
 struct NamedPiece {
   Span name;
-  std::size_t value = 0;  // where its value begins
-  Span whole{};           // with the name, as it is read when it stands alone
+  std::size_t value = 0;   // where its value begins
+  Span whole{};            // with the name, as it is read when it stands alone
+  bool is_titled = false;  // as people print it, "Q:" or "Q: [[1, 0]]"; `whole` begins behind the name
 };
 
 // In the order of the text; empty when no name stands there.

@@ -22,33 +22,56 @@ bool is_number_text(std::string_view text) {
 
 // ---- names before matrices ----
 
-// "W_{Q} = \begin{bmatrix}": the name without its braces; empty for any other line.
-std::string latex_name(std::string_view text, const Line& line, std::size_t& value) {
-  const std::string_view content = text.substr(line.content.begin, line.content.end - line.content.begin);
-  const std::size_t equals = content.find('=');
-  if (equals == std::string_view::npos || content.find("\\begin{", equals) == std::string_view::npos)
-    return "";
-  std::string name;
-  for (const char c : content.substr(0, equals)) {
-    if (c != '{' && c != '}' && c != ' ' && c != '$') name += c;
-  }
-  value = line.content.begin + equals + 1;
-  return is_plain_name(name) ? name : "";
-}
-
 Pieces latex_pieces(std::string_view text) {
   Pieces found;
-  for (std::size_t at = 0; at < text.size();) {
-    const Line line = line_at(text, at, text.size());
-    at = line.next;
-    std::size_t value = 0;
-    std::string name = latex_name(text, line, value);
-    if (name.empty()) continue;
-    if (!found.list.empty()) found.list.back().body.end = line.whole.begin;
-    found.list.push_back({std::move(name), {line.content.begin, value - 1}, {value, text.size()}});
-  }
+  for (NamedSpan& matrix : named_latex(text))
+    found.list.push_back({std::move(matrix.name), matrix.place, matrix.body});
   if (found.list.size() > 1) found.together = Together::named;
   return found;
+}
+
+// ---- side by side ----
+
+// "Q = K" above one matrix names two.
+Pieces pieces_side_by_side(std::string_view text) {
+  std::vector<NamedSpan> matrices = side_by_side(text);
+  if (matrices.empty()) matrices = vector_columns(text);
+  Pieces found;
+  if (matrices.size() < 2) return found;
+  const bool have_names =
+      std::all_of(matrices.begin(), matrices.end(), [](const NamedSpan& m) { return !m.name.empty(); });
+  for (const NamedSpan& matrix : matrices) {
+    if (!have_names) {
+      found.list.push_back({std::to_string(found.list.size() + 1), matrix.place, matrix.body});
+      continue;
+    }
+    for (std::size_t at = 0; at <= matrix.name.size();) {
+      const std::size_t end = std::min(matrix.name.find('=', at), matrix.name.size());
+      const Span name = trimmed(matrix.name, {at, end});
+      found.list.push_back(
+          {usual_name(matrix.name.substr(name.begin, name.end - name.begin)), matrix.place, matrix.body});
+      at = end + 1;
+    }
+  }
+  found.together = have_names ? Together::named : Together::stack;
+  return found;
+}
+
+// What stands behind the name, on its line.
+Span scalar_of(std::string_view text, const NamedPiece& piece) {
+  const Line line = line_at(text, piece.value, text.size());
+  return {trimmed(text, {piece.value, line.content.end}).begin, std::max(piece.value, line.content.end)};
+}
+
+// Comments left out.
+bool has_digits(std::string_view text, Span span) {
+  for (std::size_t at = span.begin; at < span.end;) {
+    const Line line = line_at(text, at, span.end);
+    at = line.next;
+    const std::string_view written = text.substr(line.content.begin, line.content.end - line.content.begin);
+    if (std::any_of(written.begin(), written.end(), is_digit)) return true;
+  }
+  return false;
 }
 
 Pieces pieces_behind_names(std::string_view text) {
@@ -57,19 +80,20 @@ Pieces pieces_behind_names(std::string_view text) {
   const std::vector<NamedPiece> named = named_pieces(text, all);
   Pieces found;
   if (named.empty()) return found;
-  const std::string_view above = text.substr(0, named.front().name.begin);
-  if (!is_json && std::any_of(above.begin(), above.end(), is_digit)) return found;
+  if (!is_json && has_digits(text, {0, named.front().name.begin})) return found;
   for (const NamedPiece& piece : named) {
     std::string name(text.substr(piece.name.begin, piece.name.end - piece.name.begin));
     if (is_json ? is_bracket_at(text, piece.value, piece.whole.end)
                 : begins_matrix(text, piece, piece.whole.end)) {
       found.list.push_back({std::move(name), piece.name, piece.whole});
     } else {
-      found.scalars.push_back(std::move(name));
+      found.scalars.push_back({std::move(name), piece.name, scalar_of(text, piece)});
     }
   }
-  // "Q = [[1, 0]]" alone is a matrix; what an object holds has its name for a reason.
-  if (found.list.size() > 1 || (is_json && !found.list.empty())) found.together = Together::named;
+  // "Q = [[1, 0]]" alone is a matrix; what an object holds has its name for a reason, and so has what stands
+  // beside "d_k = 2".
+  const bool is_one = found.list.size() == 1 && !is_json && found.scalars.empty();
+  if (!found.list.empty() && !is_one) found.together = Together::named;
   return found;
 }
 
@@ -307,7 +331,7 @@ Pieces unstacked(std::string_view text, Pieces named) {
 
 Pieces pieces_of(std::string_view text, const std::function<bool(std::string_view)>& is_known) {
   for (Pieces found : {slices(text), markdown_pieces(text), csv_pieces(text, is_known), latex_pieces(text),
-                       pieces_behind_names(text)}) {
+                       pieces_side_by_side(text), pieces_behind_names(text)}) {
     if (found.together == Together::named) return unstacked(text, std::move(found));
     if (found.together == Together::stack) return found;
   }

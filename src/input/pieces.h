@@ -23,13 +23,20 @@ struct MatrixPiece {
   Span body;         // what read_matrix reads, with `name` as MatrixPlace::wanted
 };
 
+// "d_k = 2" among matrices.
+struct ScalarPiece {
+  std::string name;
+  Span place;
+  Span value;
+};
+
 enum class Together { one, named, stack };
 
 struct Pieces {
   Together together = Together::one;
   std::vector<MatrixPiece> list = {};     // empty where the whole text is one matrix
   bool are_tables = false;                // as qkv itself writes them
-  std::vector<std::string> scalars = {};  // names whose value is no matrix: "d_k = 2"
+  std::vector<ScalarPiece> scalars = {};  // what is no matrix
 };
 
 // Problem files are no concern of this: their sections are read by read_outline.

@@ -10,16 +10,18 @@
 #include "input/forms.h"
 #include "input/lines.h"
 #include "input/spelling.h"
+#include "problem/keys.h"
 #include "problem/section_kinds.h"
 #include "problem/steps.h"
 
 namespace qkv {
 namespace {
 
-// "inf 0]"
-bool is_infinity_or_nan(std::string_view text) {
-  return text.starts_with("inf") || text.starts_with("nan") || text.starts_with("Inf") ||
-         text.starts_with("NaN");
+// "inf 0]", "False False]"
+bool begins_with_number_word(std::string_view text) {
+  const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  const auto end = std::find_if_not(text.begin(), text.end(), is_letter);
+  return is_number_word(text.substr(0, static_cast<std::size_t>(end - text.begin())));
 }
 
 bool is_known(std::string_view name) {
@@ -184,7 +186,8 @@ class FileReader {
       } else if (found.together == Together::stack) {
         const Said called = say({"matrix {0}", "第 {0} 个矩阵"}, piece.name);
         keep(piece.name, piece.place,
-             read_nameless({source_, piece.body, piece.place, called, Within::section}, diagnostics_));
+             read_nameless({source_, piece.body, piece.place, called, Within::section, piece.name},
+                           diagnostics_));
       }
     }
     if (found.together == Together::one) {
@@ -194,9 +197,17 @@ class FileReader {
                          diagnostics_));
       return;
     }
-    if (!found.scalars.empty()) {
-      diagnostics_.warning(source_->name, say({"no matrices, and left out: {0}", "不是矩阵，略去：{0}"},
-                                              listed(found.scalars)));
+    std::vector<std::string> left_out;
+    for (const ScalarPiece& scalar : found.scalars) {
+      if (find_key(scalar.name) != nullptr) {
+        file_.settings.push_back({scalar.name, scalar.place, scalar.value, scalar.value});
+      } else {
+        left_out.push_back(scalar.name);
+      }
+    }
+    if (!left_out.empty()) {
+      diagnostics_.warning(source_->name,
+                           say({"no matrices, and left out: {0}", "不是矩阵，略去：{0}"}, listed(left_out)));
     }
   }
 
@@ -271,7 +282,7 @@ bool has_sections(std::string_view text) {
     const bool is_meant = open.value == '[' && !ends_a_matrix && open.length < content.size() &&
                           std::isalpha(static_cast<unsigned char>(content[open.length])) != 0 &&
                           content.find_first_of(",;(") == std::string_view::npos;
-    if (is_meant && !is_infinity_or_nan(content.substr(open.length))) return true;
+    if (is_meant && !begins_with_number_word(content.substr(open.length))) return true;
   }
   return false;
 }
