@@ -207,6 +207,12 @@ TEST_CASE("two matrices in LaTeX on one line have their names") {
                   .matrices) == "Q 1×2: 1 2\nK 1×2: 3 4\n");
 }
 
+TEST_CASE("one number printed by Octave is a section's matrix; a setting is none") {
+  CHECK(meaning(read_all("[Q]\nA = -80.193\n[K]\nans = 2\n").matrices) == "Q 1×1: -80.193\nK 1×1: 2\n");
+  CHECK(read_all("[Q]\n1\nA = 2\n").errors != "");
+  CHECK(read_all("[Q]\nscale = 2\n").errors.find("stands after a section") != std::string::npos);
+}
+
 TEST_CASE("rows of True and False are no sections") {
   CHECK(meaning(read_all("[[ True  True]\n [False False]\n [ True False]]").matrices) ==
         " 3×2: 1 1 ; 0 0 ; 1 0\n");

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/display_width.h"
+#include "base/number.h"
 #include "input/fold.h"
 #include "input/lines.h"
 
@@ -59,7 +60,8 @@ class OutlineReader {
   void misplaced_setting(const Line& line) {
     const auto assignment = assignment_of(text_, line);
     if (!assignment || !is_plain_name(written(assignment->name)) ||
-        begins_pasted_matrix(text_, *assignment) || is_heading_of_brackets(line))
+        begins_pasted_matrix(text_, *assignment) || is_heading_of_brackets(line) ||
+        is_print_of_one(*assignment, line))
       return;
     if (++misplaced_reported_ > kMostMisplaced) return;
     diagnostics_.error(outline_.source, {assignment->name.begin, line.content.end},
@@ -77,6 +79,35 @@ class OutlineReader {
     const std::string_view row = written(below.content);
     return !row.empty() && is_close_bracket(row.back()) && row.find('[') != row.rfind('[') &&
            row.find('[') != std::string_view::npos && row[0] != '[';
+  }
+
+  // "A = -80.193" and nothing else in the section: how Octave prints a matrix of one number.  No setting has
+  // a capital letter.
+  bool is_print_of_one(const Assignment& assignment, const Line& line) const {
+    const std::string_view name = written(assignment.name);
+    if (name != "ans" && (name.size() > 16 || name[0] < 'A' || name[0] > 'Z')) return false;
+    const std::string value = folded(written(assignment.value));
+    NumberError ignored;
+    const auto number = value.size() > 100 ? std::nullopt : parse_number(value, ignored);
+    if (!number || number->kind == Number::Kind::symbol) return false;
+    const Span above{outline_.sections.back().body.begin, line.whole.begin};
+    if (has_lines(above)) return false;
+    for (std::size_t at = line.next; at < text_.size();) {
+      const Line below = line_at(text_, at, text_.size());
+      if (!below.is_blank()) return header_of(text_, below).has_value();
+      at = below.next;
+    }
+    return true;
+  }
+
+  // Does a line of the span hold more than a comment?
+  bool has_lines(Span span) const {
+    for (std::size_t at = span.begin; at < span.end;) {
+      const Line line = line_at(text_, at, span.end);
+      if (!line.is_blank()) return true;
+      at = line.next;
+    }
+    return false;
   }
 
   std::string_view written(Span span) const { return text_.substr(span.begin, span.end - span.begin); }
