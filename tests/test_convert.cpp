@@ -189,6 +189,13 @@ TEST_CASE("matrices side by side are read with the names of their headings") {
         "1 2×2: t1: 1 0 ; t2: 0 1\n2 2×2: t1: 1 0 ; t2: 0.5 0.5\n");
 }
 
+TEST_CASE("brackets of code are no matrices side by side") {
+  CHECK(meaning(read_all("Out[3]: array([[1, 2]])").matrices) == " 1×2: 1 2\n");
+  CHECK(meaning(read_all("In [2]: Q\nOut[2]: array([[1, 2]])").matrices) == " 1×2: 1 2\n");
+  CHECK(read_all("Q = [[1,2]] K = [[3,4]]").errors != "");
+  CHECK(read_all("softmax([1 2]) = [0.25 0.75]").errors != "");
+}
+
 TEST_CASE("a setting beside named matrices is a setting") {
   Diagnostics diagnostics;
   const SourcePtr file =

@@ -675,6 +675,7 @@ TEST_CASE("a name printed before its matrix is its name") {
   CHECK(pasted("Q: array([[1, 2]])") == in_form("1 2", "a NumPy array"));
   CHECK(pasted("weights tensor([[1., 2.]])") == in_form("1. 2.", "a PyTorch tensor"));
   CHECK(pasted("Q: [[1, 2], [3, 4]]") == Pasted{"1 2 ; 3 4", ""});
+  CHECK(pasted("Q: [1 2; 3 4]") == Pasted{"1 2 ; 3 4", ""});
   CHECK(pasted("Q [[1. 2.]\n [3. 4.]]") == Pasted{"1. 2. ; 3. 4.", ""});
   CHECK(pasted("Q:\ntensor([[1., 2.],\n        [3., 4.]])") == in_form("1. 2. ; 3. 4.", "a PyTorch tensor"));
   CHECK(pasted("Q: tensor([[1.]])\nK: tensor([[2.]])", "K").matrix == "2.");

@@ -181,12 +181,31 @@ Said read(const Paste& paste, Span body, WordTable& table) {
 
 }  // namespace
 
+namespace {
+
+// "Out[3]: array([[1, 0]])" and "Q = [1, 0] K = [0, 1]" have brackets too: between matrices side by side
+// stands nothing, an arrow or a division, and their labels are no code.
+bool are_side_by_side(std::string_view text, const Groups& groups) {
+  const std::size_t count = groups.rows.front().groups.size();
+  return std::all_of(groups.rows.begin(), groups.rows.end(), [&](const GroupRow& row) {
+    const std::string_view label = text.substr(row.label.begin, row.label.end - row.label.begin);
+    const bool is_code = label.find('=') != std::string_view::npos || row.label.end == row.groups[0].begin;
+    const bool is_plain = std::none_of(row.between.begin(), row.between.end(), [&](Span between) {
+      const std::string_view written = text.substr(between.begin, between.end - between.begin);
+      return !written.empty() && static_cast<unsigned char>(written[0]) < 0x80 && !is_divided(written);
+    });
+    return row.groups.size() == count && is_plain && !is_code;
+  });
+}
+
+}  // namespace
+
 std::vector<NamedSpan> side_by_side(std::string_view text) {
   const Span body{0, text.size()};
   std::vector<NamedSpan> found;
   if (text.find_first_of("[({") == std::string_view::npos) return found;
   const auto groups = groups_of(text, body);
-  if (!groups) return found;
+  if (!groups || !are_side_by_side(text, *groups)) return found;
   const std::vector<Span>& first = groups->rows.front().groups;
   for (const Span group : first) found.push_back({"", group, body});
   for (const Span heading : groups->headings) {

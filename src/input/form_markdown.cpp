@@ -209,8 +209,9 @@ class MarkdownTable {
     const bool is_heading_empty = std::all_of(heading_.cells.begin(), heading_.cells.end(), is_empty);
     if (!heading_.cells.empty() && is_empty(heading_.cells[0])) {
       // Nothing in the heading tells: words are labels, but not v0, a value of V.
-      return !is_heading_empty ||
-             std::all_of(rows_.begin(), rows_.end(), [&](const Row& r) { return is_word(r.cells[0]); });
+      return !is_heading_empty || std::all_of(rows_.begin(), rows_.end(), [&](const Row& r) {
+        return !r.cells.empty() && is_word(r.cells[0]);
+      });
     }
     // | 1 | 2 |: every column is counted, so none holds labels.
     if (heading_.cells.size() > 1 && written(heading_.cells[0]) == "1" && written(heading_.cells[1]) == "2")

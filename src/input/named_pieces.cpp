@@ -53,7 +53,11 @@ std::optional<NamedPiece> titled_matrix(std::string_view text, const Line& line)
       is_bracket_at(text, value, line.content.end) ? value + fold_at(text, value).length : value;
   const bool is_nested =
       behind > value && is_bracket_at(text, skip_blank(text, behind, line.content.end), line.content.end);
-  const bool is_matrix = is_nested || begins_matrix_call(text, value, line.content.end) ||
+  // "Q: [1 0; 0 1]"
+  const bool has_rows =
+      behind > value && text.substr(value, end_of_bracket(text, value, line.content.end) - value).find(';') !=
+                            std::string_view::npos;
+  const bool is_matrix = is_nested || has_rows || begins_matrix_call(text, value, line.content.end) ||
                          text.substr(value).starts_with("\\begin{");
   if (!is_matrix) return std::nullopt;
   return NamedPiece{{line.content.begin, name_end}, value, {value, line.whole.end}, true};
