@@ -653,6 +653,13 @@ TEST_CASE("a missing value is an error where symbols are legal too") {
   }
 }
 
+TEST_CASE("of a paste that was cut or is torn nothing is taken for whole") {
+  CHECK(pasted("matrix(1:6,, ").messages.find("the brackets do not match; was all of it copied?") !=
+        std::string::npos);
+  CHECK(pasted("-[1 2;:\n1 2\n3 4 3 4]").messages.starts_with("error: "));
+  CHECK(pasted("|a|b|\n|---|---|\n|[1,0]|[0,1]|\n|\n|[1,0]|[0,1]|", "b").messages.starts_with("error: "));
+}
+
 TEST_CASE("nothing of a list is lost where its brackets are uneven") {
   CHECK(pasted("[1,2,[3,4]]").messages == "error: a list inside a row of numbers\n");
   CHECK(pasted("[[1],[2],[]]").messages == "error: a row without numbers\n");

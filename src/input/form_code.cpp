@@ -268,7 +268,7 @@ class CodeReader {
       has_byrow_ = true;
     } else if (!list) {
       list = value(span.begin);
-    } else if (is_open_bracket(fold_at(text_, span.begin).value)) {
+    } else if (span.begin < span.end && is_open_bracket(fold_at(text_, span.begin).value)) {
       return false;  // a second list
     }
     return true;

@@ -56,6 +56,7 @@ Row row_of(std::string_view text, Span line) {
   }
   if (!trimmed(text, {begin, line.end}).begin || trimmed(text, {begin, line.end}).begin < line.end)
     row.cells.push_back(undressed(text, {begin, line.end}));
+  if (row.cells.empty()) row.cells.push_back({line.end, line.end});  // "|" alone
   return row;
 }
 
