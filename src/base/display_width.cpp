@@ -14,6 +14,14 @@ bool is_unsafe(char32_t c) {
   return is_control || is_line_separator || is_bidi_control;
 }
 
+// Printable ASCII throughout, as most text is: a column each, and nothing to spell out.
+bool is_plain_ascii(std::string_view text) {
+  for (const char c : text) {
+    if (c < 0x20 || c > 0x7e) return false;
+  }
+  return true;
+}
+
 std::string spaces_up_to(std::string_view text, int width) {
   const int missing = width - column_width(text);
   return std::string(missing > 0 ? static_cast<std::size_t>(missing) : 0, ' ');
@@ -57,6 +65,7 @@ std::size_t character_count(std::string_view text) {
 }
 
 int column_width(std::string_view text) {
+  if (is_plain_ascii(text)) return static_cast<int>(text.size());
   int width = 0;
   while (!text.empty()) {
     const CodePoint c = first_code_point(text);
@@ -68,6 +77,7 @@ int column_width(std::string_view text) {
 }
 
 std::string visible(std::string_view text) {
+  if (is_plain_ascii(text)) return std::string(text);
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {

@@ -15,6 +15,7 @@
 #include "input/forms.h"
 #include "input/heading.h"
 #include "input/lines.h"
+#include "input/plain_numbers.h"
 #include "input/spelling.h"
 
 namespace qkv {
@@ -519,6 +520,7 @@ class MatrixReader {
 }  // namespace
 
 std::optional<MatrixText> read_matrix(const MatrixPlace& place, CellRules rules, Diagnostics& diagnostics) {
+  if (auto numbers = read_plain_numbers(place)) return numbers;
   return MatrixReader(place, rules, diagnostics).read();
 }
 
