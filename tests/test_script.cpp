@@ -60,7 +60,7 @@ TEST_CASE("a step's name in a script is the step's own, no two alike, and none h
   Builder builder;
   for (const char* id :
        {"scores", "h1.scores", "h1_scores", "d.W_Q", "max", "lambda", "check", "visible", "visible_2"})
-    builder.given(id, ops::given_scores, {1, 1}, {written("1")}, {});
+    builder.given(id, ops::given_scores, {1, 1}, std::vector{written("1")}, {});
   CHECK(script_names(builder.take()) == std::vector<std::string>{"scores", "h1_scores", "h1_scores_", "d_W_Q",
                                                                  "max_", "lambda_", "check_", "visible_",
                                                                  "visible_2_"});

@@ -184,8 +184,7 @@ class HeadLines {
     if (added) terms.push_back(*added);
     const auto& mask = problem_.mask_of(head_.index);
     const bool is_shared = mask == problem_.mask;
-    if (mask)
-      terms.push_back(is_shared ? shared("M", [&] { return mask_matrix(*mask); }) : mask_matrix(*mask));
+    if (mask) terms.push_back(is_shared ? shared("M", [&] { return mask_matrix(mask); }) : mask_matrix(mask));
     if (terms.size() == 1) return scores;
     const Op& op = !added ? ops::add_mask : (mask ? ops::add_bias_and_mask : ops::add_bias);
     return builder_.step("masked", op, std::move(terms), visible_, queries_by_keys());
@@ -227,14 +226,10 @@ class HeadLines {
                           std::move(traits));
   }
 
-  NodeId mask_matrix(const Mask& mask) {
-    const Number hidden{Number::Kind::infinite, "-inf", -std::numeric_limits<double>::infinity(), 0, true};
-    std::vector<Number> cells;
-    for (Index i = 0; i < mask.rows(); ++i) {
-      for (Index j = 0; j < mask.cols(); ++j) cells.push_back(mask(i, j) ? whole_number(0) : hidden);
-    }
-    return builder_.given("M", ops::mask_matrix, {mask.rows(), mask.cols()}, std::move(cells),
-                          queries_by_keys());
+  NodeId mask_matrix(const std::shared_ptr<const Mask>& mask) {
+    Number hidden{Number::Kind::infinite, "-inf", -std::numeric_limits<double>::infinity(), 0, true};
+    return builder_.given("M", ops::mask_matrix, {mask->rows(), mask->cols()},
+                          {mask, whole_number(0), std::move(hidden)}, queries_by_keys());
   }
 
   NodeId tempered(NodeId scores) {

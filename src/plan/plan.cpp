@@ -47,7 +47,7 @@ Node Builder::node_of(const std::string& name, const Op& op, NodeTraits traits) 
   return node;
 }
 
-NodeId Builder::given(const std::string& name, const Op& op, Shape shape, std::vector<Number> values,
+NodeId Builder::given(const std::string& name, const Op& op, Shape shape, GivenNumbers values,
                       NodeTraits traits) {
   assert(values.size() == static_cast<std::size_t>(shape.rows * shape.cols));
   Node node = node_of(name, op, std::move(traits));

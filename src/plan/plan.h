@@ -4,6 +4,7 @@
 // walks it backwards, a checker replaces one node by somebody's own numbers.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,32 @@ enum class Role {
   aside,  // shown beside a step; no later line of the formula is computed from it
 };
 
+// The numbers of an input, row by row.  A mask's are one of two, and of them only the mask is kept.
+class GivenNumbers {
+ public:
+  GivenNumbers() = default;
+  GivenNumbers(std::vector<Number> numbers)
+      : size_(numbers.size()), numbers_(std::make_shared<const std::vector<Number>>(std::move(numbers))) {}
+  GivenNumbers(std::shared_ptr<const Mask> mask, Number open, Number closed)
+      : GivenNumbers({std::move(open), std::move(closed)}) {
+    size_ = static_cast<std::size_t>(mask->size());
+    mask_ = std::move(mask);
+  }
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  const Number& operator[](std::size_t at) const {
+    return (*numbers_)[mask_ ? (mask_->data()[at] ? 0 : 1) : at];
+  }
+  // null: the numbers are not those of a mask
+  const std::shared_ptr<const Mask>& mask() const { return mask_; }
+
+ private:
+  std::size_t size_ = 0;
+  std::shared_ptr<const std::vector<Number>> numbers_;
+  std::shared_ptr<const Mask> mask_;
+};
+
 struct Node {
   std::string id;      // "scores", "h1.scores"; public, as in the JSON schema
   std::string prefix;  // its part that says where: "", "h1.", "L2.h1."
@@ -58,7 +85,7 @@ struct Node {
   // of the output is the list of its coefficients.
   std::vector<std::string> basis;
 
-  std::vector<Number> given;  // the numbers of an input, row by row; else empty
+  GivenNumbers given;  // the numbers of an input; else empty
 
   Index shown_cols() const {
     return basis.empty() ? shape.cols : shape.cols / static_cast<Index>(basis.size());
@@ -100,8 +127,7 @@ class Builder {
   const std::string& prefix() const { return prefix_; }
 
   // A matrix that is given.  `values` row by row, shape.rows * shape.cols of them.
-  NodeId given(const std::string& name, const Op& op, Shape shape, std::vector<Number> values,
-               NodeTraits traits);
+  NodeId given(const std::string& name, const Op& op, Shape shape, GivenNumbers values, NodeTraits traits);
   // A step computed from earlier ones.  Its shape follows from the op's rule.
   NodeId step(const std::string& name, const Op& op, std::vector<NodeId> inputs, Params params,
               NodeTraits traits);
