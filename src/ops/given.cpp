@@ -1,3 +1,4 @@
+#include "ops/row_bounds.h"
 #include "ops/row_helpers.h"
 #include "ops/rows.h"
 
@@ -16,6 +17,7 @@ constexpr Op same(Text title, Text why) {
       .shape = same_shape,
       .cell = [](const CellQuestion& q) { return Expression{Term(0, q.row, q.col)}; },
       .reads = {Reads::cell},
+      .row_bounds = row_bounds::same,
   };
 }
 

@@ -4,6 +4,7 @@
 // cut without it gives pieces of several tokens to one head.  What that would look like stands
 // beside, as `…view`.
 
+#include "ops/row_bounds.h"
 #include "ops/row_helpers.h"
 #include "ops/rows.h"
 
@@ -30,6 +31,7 @@ constexpr Op head_of(Text title, Text why) {
       .cell =
           [](const CellQuestion& q) { return Expression{Term(0, q.row, first_column(q.params) + q.col)}; },
       .reads = {Reads::row},
+      .row_bounds = row_bounds::same,
   };
 }
 
@@ -115,6 +117,7 @@ const Op concat{
           return Expression{Term(static_cast<int>(q.col / d), q.row, q.col % d)};
         },
     .reads = every_input(Reads::row),
+    .row_bounds = row_bounds::side_by_side,
 };
 
 const Op concat_view{

@@ -6,12 +6,14 @@
 #pragma once
 
 #include <cmath>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "base/exp.h"
 #include "base/matrix.h"
 #include "base/scalar.h"
+#include "ops/double_loops.h"
 #include "plan/op.h"
 
 namespace qkv::kernels {
@@ -22,6 +24,9 @@ namespace qkv::kernels {
 // With a symbolic x, `basis` columns of it are one cell, and so it is in the result.
 template <class T>
 MatrixOf<T> project(const MatrixOf<T>& x, const MatrixOf<T>& w, Index basis = 1) {
+  if constexpr (std::is_same_v<T, double>) {
+    if (basis == 1) return double_loops::project(x, w);
+  }
   MatrixOf<T> result(x.rows(), w.cols() * basis);
   for (Index i = 0; i < x.rows(); ++i) {
     for (Index j = 0; j < w.cols(); ++j) {
@@ -47,6 +52,7 @@ MatrixOf<T> add_row(MatrixOf<T> x, const MatrixOf<T>& bias, Index basis = 1) {
 // Every query against every key: q [n, d_k], k [m, d_k] → Q·Kᵀ, [n, m].
 template <class T>
 MatrixOf<T> dot_rows(const MatrixOf<T>& q, const MatrixOf<T>& k) {
+  if constexpr (std::is_same_v<T, double>) return double_loops::dot_rows(q, k);
   MatrixOf<T> result(q.rows(), k.rows());
   for (Index i = 0; i < q.rows(); ++i) {
     for (Index j = 0; j < k.rows(); ++j) {
@@ -97,6 +103,9 @@ MatrixOf<T> concat_scores(const MatrixOf<T>& q, const MatrixOf<T>& k, const Matr
 // A forbidden key does not take part at all, so nothing in its value can leak in.
 template <class T>
 MatrixOf<T> weighted_sum(const MatrixOf<T>& weights, const MatrixOf<T>& v, const Params& params) {
+  if constexpr (std::is_same_v<T, double>) {
+    if (v.allFinite()) return double_loops::weighted_sum(weights, v, params);
+  }
   MatrixOf<T> result(weights.rows(), v.cols());
   for (Index i = 0; i < weights.rows(); ++i) {
     const bool is_empty_as_nan = params.empty_row_is_nan && row_is_empty(params, i);
@@ -203,6 +212,7 @@ MatrixOf<T> distance_bias(Shape shape, const Number& slope, long align) {
 template <class T>
 MatrixOf<T> add_all(const std::vector<std::reference_wrapper<const MatrixOf<T>>>& terms,
                     const Params& params) {
+  if constexpr (std::is_same_v<T, double>) return double_loops::add_all(terms, params);
   MatrixOf<T> result = terms.front().get();
   for (Index i = 0; i < result.rows(); ++i) {
     for (Index j = 0; j < result.cols(); ++j) {
@@ -228,6 +238,9 @@ MatrixOf<T> add_all(const std::vector<std::reference_wrapper<const MatrixOf<T>>>
 // [n, m] → [n, 1].  -inf for an empty row without a sink.
 template <class T>
 MatrixOf<T> row_max(const MatrixOf<T>& scores, const Number* sink, const Params& params) {
+  if constexpr (std::is_same_v<T, double>) {
+    return double_loops::row_max(scores, sink != nullptr ? scalar_of<T>(*sink) : infinity<T>(-1), params);
+  }
   MatrixOf<T> result(scores.rows(), 1);
   for (Index i = 0; i < scores.rows(); ++i) {
     T max = sink != nullptr ? scalar_of<T>(*sink) : infinity<T>(-1);
@@ -261,6 +274,7 @@ Index certain_maximum(const MatrixOf<T>& scores, Index row, const T& max, const 
 template <class T>
 MatrixOf<T> shift(const MatrixOf<T>& scores, const MatrixOf<T>& max, const Number* sink,
                   const Params& params) {
+  if constexpr (std::is_same_v<T, double>) return double_loops::shift(scores, max, params);
   MatrixOf<T> result(scores.rows(), scores.cols());
   for (Index i = 0; i < scores.rows(); ++i) {
     const Index largest = follows_ieee<T>() ? -1 : certain_maximum<T>(scores, i, max(i, 0), sink, params);
@@ -281,6 +295,7 @@ MatrixOf<T> shift(const MatrixOf<T>& scores, const MatrixOf<T>& max, const Numbe
 template <class T>
 MatrixOf<T> exponential(const MatrixOf<T>& x, const Params& params) {
   using qkv::exp;
+  if constexpr (std::is_same_v<T, double>) return double_loops::exponential(x, params);
   MatrixOf<T> result(x.rows(), x.cols());
   for (Index i = 0; i < x.rows(); ++i) {
     for (Index j = 0; j < x.cols(); ++j) {
@@ -311,6 +326,7 @@ MatrixOf<T> row_sum(const MatrixOf<T>& e, const Number* sink, const MatrixOf<T>*
 // e [n, m], sum [n, 1] → e / sum.
 template <class T>
 MatrixOf<T> normalise_rows(const MatrixOf<T>& e, const MatrixOf<T>& sum, const Params& params) {
+  if constexpr (std::is_same_v<T, double>) return double_loops::normalise_rows(e, sum, params);
   MatrixOf<T> result(e.rows(), e.cols());
   for (Index i = 0; i < e.rows(); ++i) {
     const bool is_empty = row_is_empty(params, i);

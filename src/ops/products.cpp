@@ -1,4 +1,5 @@
 #include "ops/projection.h"
+#include "ops/row_bounds.h"
 #include "ops/row_helpers.h"
 #include "ops/rows.h"
 
@@ -134,6 +135,7 @@ const Op dot_rows{
     .shape = n_by_m,
     .cell = dot_cell,
     .reads = {Reads::row, Reads::row_of_column},
+    .row_bounds = row_bounds::dot_rows,
     .terms = width_of_first,
 };
 
@@ -246,6 +248,7 @@ const Op weighted_sum{
     .shape = read_shape,
     .cell = weighted_cell,
     .reads = {Reads::row, Reads::column},
+    .row_bounds = row_bounds::weighted_sum,
     .terms = width_of_first,
 };
 
@@ -274,6 +277,7 @@ const Op soft_read_beside{
     .shape = read_shape,
     .cell = weighted_cell,
     .reads = {Reads::row, Reads::column},
+    .row_bounds = row_bounds::weighted_sum,
     .terms = width_of_first,
 };
 

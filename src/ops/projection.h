@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "ops/row_bounds.h"
 #include "ops/row_helpers.h"
 
 namespace qkv::ops {
@@ -45,6 +46,7 @@ constexpr Op projection_op(const char* name, Text title, Text why) {
       .shape = projected_shape<stored>,
       .cell = projected_cell<stored, biased>,
       .reads = {Reads::row, is_linear ? Reads::row_of_column : Reads::column, Reads::column},
+      .row_bounds = is_linear ? row_bounds::project_linear : row_bounds::project,
       .terms = width_of_first,
   };
 }

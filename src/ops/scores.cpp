@@ -3,6 +3,7 @@
 // The order matters and is fixed by methods/: scale, cap, bias, mask, temperature.  The cap
 // comes before the mask, because tanh would turn -inf into -cap and let forbidden keys back in.
 
+#include "ops/row_bounds.h"
 #include "ops/row_helpers.h"
 #include "ops/rows.h"
 
@@ -87,6 +88,7 @@ const Op scale_by_root{
           return Expression{Term(0, q.row, q.col), " / √" + number_text(q)};
         },
     .reads = {Reads::cell},
+    .row_bounds = row_bounds::divide_by_root,
 };
 
 const Op scale_by_factor{
@@ -105,6 +107,7 @@ const Op scale_by_factor{
           return Expression{number_text(q) + "·", Term(0, q.row, q.col)};
         },
     .reads = {Reads::cell},
+    .row_bounds = row_bounds::multiply,
 };
 
 const Op soft_cap{
@@ -125,6 +128,7 @@ const Op soft_cap{
         },
     .is_algebraic = false,
     .reads = {Reads::cell},
+    .row_bounds = row_bounds::soft_cap,
 };
 
 const Op temper{
@@ -142,6 +146,7 @@ const Op temper{
           return Expression{Term(0, q.row, q.col), " / " + number_text(q)};
         },
     .reads = {Reads::cell},
+    .row_bounds = row_bounds::divide,
 };
 
 const Op given_bias =
@@ -161,6 +166,7 @@ const Op alibi{
     }>(),
     .shape = shape_of_params,
     .cell = distance_cell,
+    .row_bounds = row_bounds::distance_bias,
 };
 
 const Op alibi_and_bias = alibi_and_given(
@@ -183,6 +189,7 @@ const Op sum_of_biases{
     .shape = same_shape,
     .cell = sum_cell,
     .reads = {Reads::cell, Reads::cell},
+    .row_bounds = row_bounds::add_all,
 };
 
 const Op add_mask{
@@ -194,6 +201,7 @@ const Op add_mask{
     .shape = same_shape,
     .cell = sum_cell,
     .reads = {Reads::cell, Reads::cell},
+    .row_bounds = row_bounds::add_all,
 };
 
 const Op add_bias{
@@ -206,6 +214,7 @@ const Op add_bias{
     .shape = same_shape,
     .cell = sum_cell,
     .reads = {Reads::cell, Reads::cell},
+    .row_bounds = row_bounds::add_all,
 };
 
 const Op add_bias_and_mask{
@@ -217,6 +226,7 @@ const Op add_bias_and_mask{
     .shape = same_shape,
     .cell = sum_cell,
     .reads = {Reads::cell, Reads::cell, Reads::cell},
+    .row_bounds = row_bounds::add_all,
 };
 
 }  // namespace qkv::ops

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "ops/row_bounds.h"
 #include "ops/row_helpers.h"
 #include "ops/rows.h"
 
@@ -85,6 +86,7 @@ constexpr Op max_op(const char* name, Text why, std::string_view formula) {
       .shape = one_column,
       .cell = max_cell,
       .reads = {Reads::row},
+      .row_bounds = row_bounds::row_max,
   };
 }
 
@@ -99,6 +101,7 @@ constexpr Op sum_op(const char* name, Text title, Text why, std::string_view for
       .cell = sum_cell,
       .is_algebraic = false,  // a sink brings its own exponential
       .reads = {Reads::row, Reads::row},
+      .row_bounds = row_bounds::row_sum,
   };
 }
 
@@ -118,6 +121,7 @@ constexpr Op exponential_op(const char* name, Text title, Text why) {
           },
       .is_algebraic = false,
       .reads = {Reads::cell},
+      .row_bounds = row_bounds::exponential,
   };
 }
 
@@ -169,6 +173,7 @@ const Op shift_by_max{
           return Expression{Term(0, q.row, q.col), " − ", Term(1, q.row, 0)};
         },
     .reads = {Reads::row, Reads::row},
+    .row_bounds = row_bounds::shift,
 };
 
 const Op exponential =
@@ -201,6 +206,7 @@ const Op normalise{
           return Expression{Term(0, q.row, q.col), " / ", Term(1, q.row, 0)};
         },
     .reads = {Reads::cell, Reads::row},
+    .row_bounds = row_bounds::normalise,
 };
 
 const Op weights_without_sinks{

@@ -15,6 +15,7 @@
 
 #include "base/matrix.h"
 #include "base/number.h"
+#include "base/row_bounded.h"
 #include "base/text.h"
 
 namespace qkv {
@@ -103,6 +104,10 @@ struct Op {
   bool is_algebraic = true;
   // One an input, see kMostInputs; lets one cell or row be computed without the others.
   std::array<Reads, kMostInputs> reads = {};
+  // The bounds of what `kernel.doubles` made of these inputs; empty when nothing is known of it, a NaN or an
+  // overflow for instance.  null: a large matrix has a bound for every cell.
+  std::vector<RowBound> (*row_bounds)(std::span<const RowBounded> inputs, const Params&,
+                                      const Matrix& result) = nullptr;
   // How many products one cell adds up; null: none.
   Index (*terms)(std::span<const Shape> inputs) = nullptr;
 };
