@@ -72,7 +72,8 @@ std::string decided_text(Enclose enclose, Value exact, int decimals, bool* is_as
 
 }  // namespace
 
-Proof::Proof(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)), exact_cells_(*plan_) {
+Proof::Proof(std::shared_ptr<const Plan> plan)
+    : plan_(std::move(plan)), exact_cells_(*plan_), decimal_cells_(*plan_) {
   for (const Node& node : plan_->nodes) {
     const bool from_algebraic = std::all_of(node.inputs.begin(), node.inputs.end(),
                                             [&](NodeId input) { return is_algebraic_[input]; });
@@ -151,6 +152,9 @@ std::string Proof::text(const CellPlace& at, int decimals) {
   ++texts_;
   // Without an enclosure at hand, a fraction is had more quickly than an interval.
   if (!has_enclosure_ && is_algebraic_[at.node]) {
+    if (pinned_.empty() && at.col != kRowSum) {
+      if (auto found = decimal_cells_.text(at.node, at.row, at.col, decimals)) return *found;
+    }
     if (auto found = fixed_text(exact(at), decimals)) return *found;
   }
   bool is_assumed = false;

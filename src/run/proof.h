@@ -1,6 +1,7 @@
 // The digits of single cells, proved one by one and only when somebody asks.
 //
-// A cell is enclosed with 40 digits; if both ends print alike, the text is proved.  If not, its
+// A cell that is a sum of products of short decimals is had exactly, in whole numbers.  Any other is enclosed
+// with 40 digits; if both ends print alike, the text is proved.  If not, its
 // exact value is looked for, which settles ties and zeros; then it is enclosed with more and more
 // digits.  A choice that remains at the last precision is taken for a tie, and is counted.
 #pragma once
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "run/cells.h"
+#include "run/decimal_cells.h"
 
 namespace qkv {
 
@@ -64,6 +66,7 @@ class Proof {
   std::shared_ptr<const Plan> plan_;
   std::array<std::optional<Cells<IntervalMatrix>>, kLevels> levels_;
   Cells<ExactMatrix> exact_cells_;
+  DecimalCells decimal_cells_;
   std::map<NodeId, std::shared_ptr<const ExactMatrix>> pinned_;
   std::vector<bool> is_algebraic_;  // one a node: no exponential comes before it
   bool has_enclosure_ = false;      // the nodes at hand are enclosed at the first precision
