@@ -7,6 +7,8 @@
 namespace qkv {
 namespace {
 
+using ValuesOf = std::function<const Matrix&(NodeId)>;
+
 std::string name_of_cell(const Node& node, Index row, Index col) {
   const auto label = [](const std::vector<std::string>& labels, Index i) {
     return labels.empty() ? std::to_string(i + 1) : labels[static_cast<std::size_t>(i)];
@@ -15,16 +17,16 @@ std::string name_of_cell(const Node& node, Index row, Index col) {
 }
 
 // A NaN that came in is not explained again.
-bool has_nan_input(const Node& node, const std::vector<Matrix>& values) {
+bool has_nan_input(const Node& node, const ValuesOf& values) {
   for (const NodeId input : node.inputs) {
-    if (values[input].hasNaN()) return true;
+    if (values(input).hasNaN()) return true;
   }
   return false;
 }
 
-bool is_made_of_finite(const Node& node, const std::vector<Matrix>& values) {
+bool is_made_of_finite(const Node& node, const ValuesOf& values) {
   for (const NodeId input : node.inputs) {
-    if (!values[input].allFinite()) return false;
+    if (!values(input).allFinite()) return false;
   }
   return true;
 }
@@ -66,18 +68,21 @@ std::optional<Said> warning_about(const Node& node, Index row, Index col, double
 
 }  // namespace
 
-std::vector<Said> range_warnings(const Plan& plan, const std::vector<Matrix>& values, Arithmetic arithmetic) {
+std::vector<Said> range_warnings(const Trace& trace, const ValuesOf& values) {
+  const Plan& plan = trace.plan();
   for (NodeId id = 0; id < plan.nodes.size(); ++id) {
     const Node& node = plan[id];
-    const Matrix& value = values[id];
-    if (node.role == Role::aside || value.allFinite()) continue;
+    if (node.role == Role::aside || trace.is_surely_finite(id)) continue;
+    const Matrix& value = values(id);
+    if (value.allFinite()) continue;
     if (has_nan_input(node, values)) continue;
     const bool from_finite = is_made_of_finite(node, values);
     for (Index i = 0; i < value.rows(); ++i) {
       if (row_is_empty(node.params, i)) continue;
       for (Index j = 0; j < value.cols(); ++j) {
         if (std::isfinite(value(i, j)) || is_closed(node, i, j)) continue;
-        if (auto warning = warning_about(node, i, j, value(i, j), from_finite, arithmetic)) return {*warning};
+        if (auto warning = warning_about(node, i, j, value(i, j), from_finite, trace.arithmetic()))
+          return {*warning};
       }
     }
   }

@@ -1,6 +1,7 @@
 // Values outside the range of a double: never in silence.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "base/text.h"
@@ -9,6 +10,8 @@
 namespace qkv {
 
 // At most one sentence, about the first such cell: what follows from it needs no second one.
-std::vector<Said> range_warnings(const Plan& plan, const std::vector<Matrix>& values, Arithmetic arithmetic);
+//   values  of each node, or numbers that are infinite, NaN and finite where they are
+std::vector<Said> range_warnings(const Trace& trace,
+                                 const std::function<const Matrix&(NodeId)>& values);
 
 }  // namespace qkv

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/bounded.h"
+#include "base/fixed.h"
 #include "base/matrix.h"
 #include "base/rounded.h"
 #include "base/text.h"
@@ -20,6 +21,7 @@
 namespace qkv {
 
 class Asked;
+class Doubles;
 class Proof;
 
 enum class Arithmetic {
@@ -46,6 +48,8 @@ class Trace {
 
   // [rows, cols] of the node's numeric matrix; see Node::basis for symbolic ones.
   const Matrix& values(NodeId id) const;
+  // The same, kept for as long as somebody needs it; null unless Arithmetic::doubles.
+  std::shared_ptr<const Matrix> shared_values(NodeId id) const;
   // How far a value of this node can be from the true one; with Arithmetic::doubles.
   double bound(NodeId id) const;
   double bound_at(NodeId id, Index row, Index col) const;
@@ -58,6 +62,9 @@ class Trace {
   // One number with `decimals` digits after the point, as base/decimal.h writes it.  Proves it when
   // need be, and remembers what it needed for that: not for use by several threads at once.
   std::string text(NodeId id, Index row, Index col, int decimals) const;
+  // Adds to `columns` those of the row's numbers whose text may be another one than that of their double, or
+  // that the mask closes and that are not certain to be 0 or −∞.  Only where shared_values() has the node.
+  void find_open(NodeId id, Index row, const FixedDecimals& decimals, std::vector<Index>& columns) const;
   // The sum of a row of a node that has row sums.
   std::string row_sum_text(NodeId id, Index row, int decimals) const;
   // A number as somebody printed it, minus the true value.
@@ -71,6 +78,8 @@ class Trace {
   // those that could not be told from a tie with kDigitsOfAssumedTies digits and were taken for one.
   std::size_t texts_proved_singly() const;
   std::size_t assumed_ties() const;
+  // Whether it is known without looking that all numbers are finite, but for those that the mask closes.
+  bool is_surely_finite(NodeId id) const;
   // Only with Arithmetic::proved, where it then holds an enclosure of every node, and ::doubles.
   Proof& proof() const;
   // "1/2", "3/2·√2", "e^(1/√2) / (1 + e^(1/√2))"; empty where the exact value has no such form.
@@ -86,17 +95,22 @@ class Trace {
   friend Trace run(Plan plan, const RunOptions& options);
 
   void run_on_intervals(const RunOptions& options);
-  void run_on_bounded_doubles(const RunOptions& options);
+  void run_on_doubles();
+  void run_on_bounded_doubles(int decimals);
+  struct CellBounds;
+  const CellBounds& cell_bounds() const;
+  // A bound that may be wider than bound_at(), and is at hand; with Arithmetic::doubles.
+  double near(NodeId id, Index row, Index col) const;
   template <class M>
   void run_without_proof();
 
   std::shared_ptr<const Plan> plan_;
   Arithmetic arithmetic_ = Arithmetic::proved;
   const FloatFormat* format_ = nullptr;  // with Arithmetic::format
-  std::vector<Matrix> values_;
-  std::vector<Matrix> bounds_;      // with Arithmetic::doubles
-  std::vector<Matrix> row_sums_;    // [rows, 1], or empty
-  std::vector<Matrix> sum_bounds_;  // with Arithmetic::doubles
+  std::shared_ptr<Doubles> doubles_;     // with Arithmetic::doubles, unless steps are rounded on the way
+  std::vector<Matrix> values_;           // else
+  std::vector<Matrix> row_sums_;         // [rows, 1], or empty
+  mutable std::shared_ptr<const CellBounds> cell_bounds_;  // with Arithmetic::doubles, once asked for
   std::shared_ptr<Proof> proof_;
   std::shared_ptr<Asked> asked_;  // instead of values_ and row_sums_ with Arithmetic::proved, unless rounded
   std::vector<Said> warnings_;
