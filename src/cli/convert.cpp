@@ -1,7 +1,6 @@
 // qkv convert IN: a matrix, several or a problem, from one form into another.
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <string_view>
@@ -194,9 +193,14 @@ bool convert_numbers(const ConvertOptions& options, const MatrixForm& form, Diag
   if (!numbers) return false;
   const std::string header = npy_header({numbers->rows, numbers->cols});
   const auto count = static_cast<std::size_t>(numbers->rows * numbers->cols);
-  const std::array<std::string_view, 2> pieces{
-      header, {reinterpret_cast<const char*>(numbers->values.get()), count * sizeof(double)}};
-  write_output(options.output, pieces, {options.in}, diagnostics);
+  const std::string_view bytes(reinterpret_cast<const char*>(numbers->values.get()), count * sizeof(double));
+  write_output(
+      options.output,
+      [&](const WritePiece& write) {
+        write(header);
+        write(bytes);
+      },
+      {options.in}, diagnostics);
   return true;
 }
 

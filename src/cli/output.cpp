@@ -18,8 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Pieces = std::span<const std::string_view>;
-
 Said reason_of(int error) {
   switch (error) {
     case ENOSPC:
@@ -42,12 +40,20 @@ void cannot_write(const std::string& name, int error, Diagnostics& diagnostics) 
   diagnostics.error(name, say({"cannot be written: {0}", "无法写入：{0}"}, reason_of(error)));
 }
 
+using Produce = std::function<void(const WritePiece&)>;
+
 // Everything, or false with errno.  A short write is only seen when the stream is closed.
-bool write_all(std::FILE* file, Pieces pieces) {
-  for (const std::string_view piece : pieces) {
-    if (std::fwrite(piece.data(), 1, piece.size(), file) != piece.size()) return false;
-  }
-  return std::fflush(file) == 0;
+bool write_all(std::FILE* file, const Produce& produce) {
+  bool is_written = true;
+  int error = 0;
+  produce([&](std::string_view text) {
+    if (!is_written) return;
+    is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    error = errno;
+  });
+  if (is_written) return std::fflush(file) == 0;
+  errno = error;
+  return false;
 }
 
 bool is_same_file(const std::string& a, const std::string& b) {
@@ -62,10 +68,10 @@ bool is_regular_or_new(const std::string& path) {
   return stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode);
 }
 
-bool write_directly(const std::string& path, Pieces pieces) {
+bool write_directly(const std::string& path, const Produce& produce) {
   std::FILE* file = std::fopen(path.c_str(), "wb");
   if (file == nullptr) return false;
-  const bool is_written = write_all(file, pieces);
+  const bool is_written = write_all(file, produce);
   const int error = errno;
   const bool is_closed = std::fclose(file) == 0;
   if (!is_written) errno = error;
@@ -73,7 +79,7 @@ bool write_directly(const std::string& path, Pieces pieces) {
 }
 
 // The temporary file stands beside the target, so that renaming cannot cross a file system.
-bool write_and_rename(const std::string& path, Pieces pieces) {
+bool write_and_rename(const std::string& path, const Produce& produce) {
   std::error_code ignored;
   const fs::path target =
       fs::is_symlink(path, ignored) ? fs::weakly_canonical(path, ignored) : fs::path(path);
@@ -86,7 +92,7 @@ bool write_and_rename(const std::string& path, Pieces pieces) {
   umask(mask);
   const mode_t mode = stat(target.c_str(), &info) == 0 ? info.st_mode & 07777 : 0666 & ~mask;
   std::FILE* file = fdopen(fd, "wb");
-  bool is_written = file != nullptr && fchmod(fd, mode) == 0 && write_all(file, pieces);
+  bool is_written = file != nullptr && fchmod(fd, mode) == 0 && write_all(file, produce);
   int error = errno;
   if (file != nullptr && std::fclose(file) != 0 && is_written) {
     is_written = false;
@@ -121,15 +127,15 @@ bool is_forced_by_environment() {
 
 bool write_output(const std::string& path, const std::string& text, const std::vector<std::string>& inputs,
                   Diagnostics& diagnostics) {
-  const std::string_view whole = text;
-  return write_output(path, {&whole, 1}, inputs, diagnostics);
+  return write_output(
+      path, [&text](const WritePiece& write) { write(text); }, inputs, diagnostics);
 }
 
-bool write_output(const std::string& path, Pieces pieces, const std::vector<std::string>& inputs,
+bool write_output(const std::string& path, const Produce& produce, const std::vector<std::string>& inputs,
                   Diagnostics& diagnostics) {
   end_progress();
   if (path.empty() || path == "-") {
-    if (write_all(stdout, pieces)) return true;
+    if (write_all(stdout, produce)) return true;
     cannot_write("stdout", errno, diagnostics);
     return false;
   }
@@ -142,7 +148,7 @@ bool write_output(const std::string& path, Pieces pieces, const std::vector<std:
     return false;
   }
   const bool is_written =
-      is_regular_or_new(path) ? write_and_rename(path, pieces) : write_directly(path, pieces);
+      is_regular_or_new(path) ? write_and_rename(path, produce) : write_directly(path, produce);
   if (!is_written) cannot_write(path, errno, diagnostics);
   return is_written;
 }

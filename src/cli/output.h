@@ -1,7 +1,7 @@
 // Where results go: standard output, or a file that is written whole or not at all.
 #pragma once
 
-#include <span>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,8 +16,9 @@ namespace qkv {
 // was.  Never over one of `inputs`.  False, with an error added, when it could not be written.
 bool write_output(const std::string& path, const std::string& text, const std::vector<std::string>& inputs,
                   Diagnostics& diagnostics);
-// The same for what stands in several places, one piece after the other.
-bool write_output(const std::string& path, std::span<const std::string_view> pieces,
+// The same of a text that is made piece by piece: produce(write) hands over each piece once.
+using WritePiece = std::function<void(std::string_view)>;
+bool write_output(const std::string& path, const std::function<void(const WritePiece&)>& produce,
                   const std::vector<std::string>& inputs, Diagnostics& diagnostics);
 
 enum class ColorChoice { automatic, always, never };

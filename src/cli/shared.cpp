@@ -450,6 +450,19 @@ std::optional<Presentation> presentation_of(const SharedOptions& options, Diagno
   return p;
 }
 
+namespace {
+
+TextStyle text_style(const SharedOptions& options, const Presentation& presentation) {
+  const bool goes_to_file = !options.output.empty() && options.output != "-";
+  const ColorChoice color = goes_to_file ? ColorChoice::never : presentation.color;
+  return {.color = wants_color(color, STDOUT_FILENO),
+          .ascii = options.ascii,
+          .heat = presentation.heat,
+          .depth = color_depth(color, STDOUT_FILENO)};
+}
+
+}  // namespace
+
 std::string render(const Report& report, const SharedOptions& options, const Presentation& presentation) {
   switch (presentation.format) {
     case Format::md:
@@ -461,19 +474,17 @@ std::string render(const Report& report, const SharedOptions& options, const Pre
     case Format::svg:
       return render_svg(report, presentation.heat.value_or(ColorMap::viridis));
     default:
-      break;
+      return render_text(report, text_style(options, presentation));
   }
-  const bool goes_to_file = !options.output.empty() && options.output != "-";
-  const ColorChoice color = goes_to_file ? ColorChoice::never : presentation.color;
-  return render_text(report, {.color = wants_color(color, STDOUT_FILENO),
-                              .ascii = options.ascii,
-                              .heat = presentation.heat,
-                              .depth = color_depth(color, STDOUT_FILENO)});
 }
 
 void write_report(const Report& report, const SharedOptions& options, const Presentation& presentation,
                   const std::vector<std::string>& inputs, Diagnostics& diagnostics) {
-  write_output(options.output, render(report, options, presentation), inputs, diagnostics);
+  if (presentation.format != Format::text)
+    return void(write_output(options.output, render(report, options, presentation), inputs, diagnostics));
+  const TextStyle style = text_style(options, presentation);
+  const auto produce = [&](const WritePiece& write) { render_text(report, style, write); };
+  write_output(options.output, produce, inputs, diagnostics);
 }
 
 void warn_of_assumed_ties(const Trace& trace, Diagnostics& diagnostics) {

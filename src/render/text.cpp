@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/display_width.h"
+#include "render/number_rows.h"
 
 namespace qkv {
 namespace {
@@ -23,6 +24,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 25> kAsciiSi
 }};
 
 enum class Ink { plain, bold, faint, good, note, warning };
+
+constexpr const char* kPlain = "\x1b[0m";
 
 const char* escape_of(Ink ink) {
   switch (ink) {
@@ -58,22 +61,48 @@ Ink ink_of(Tone tone) {
   return Ink::plain;
 }
 
+// Large tables are most of a text; it is not to be copied over and over while it grows.
+std::size_t room_for(const Report& report) {
+  std::size_t room = 0;
+  for (const Block& block : report.blocks) {
+    const auto* table = std::get_if<Table>(&block);
+    const NumberTable* const numbers = table != nullptr ? table->rows.numbers() : nullptr;
+    if (numbers == nullptr) continue;
+    const auto width = static_cast<std::size_t>(numbers->decimals.decimals()) + 8;
+    room += numbers->rows.size() * (numbers->columns + 4) * width;
+  }
+  return room;
+}
+
+using Write = std::function<void(std::string_view)>;
+
 class TextRenderer {
  public:
-  explicit TextRenderer(const TextStyle& style) : style_(style) {}
+  TextRenderer(const TextStyle& style, const Write& write) : style_(style), write_(write) {}
 
-  std::string render(const Report& report) {
-    for (const Block& block : report.blocks) std::visit([this](const auto& b) { show(b); }, block);
-    return std::move(out_);
+  void render(const Report& report) {
+    for (const Block& block : report.blocks) {
+      std::visit([this](const auto& b) { show(b); }, block);
+      if (out_.size() >= kPiece) flush();
+    }
+    flush();
   }
 
  private:
+  static constexpr std::size_t kPiece = std::size_t{1} << 18;  // bytes
+
+  void flush() {
+    if (!out_.empty()) write_(out_);
+    has_begun_ = has_begun_ || !out_.empty();
+    out_.clear();
+  }
+
   std::string text(const std::string& raw) const { return style_.ascii ? in_ascii(raw) : raw; }
   std::string label(const std::string& raw) const { return visible(raw); }
 
   std::string inked(const std::string& s, Ink ink) const {
     if (!style_.color || ink == Ink::plain) return s;
-    return escape_of(ink) + s + "\x1b[0m";
+    return escape_of(ink) + s + kPlain;
   }
 
   static std::string spaces(std::size_t n) { return std::string(n, ' '); }
@@ -91,7 +120,7 @@ class TextRenderer {
   }
 
   void show(const Heading& heading) {
-    if (!out_.empty()) out_ += "\n";
+    if (has_begun_ || !out_.empty()) out_ += "\n";
     after_table_ = false;
     std::string s = text(label(heading.title));
     if (heading.number > 0) s = "[" + std::to_string(heading.number) + "] " + s;
@@ -122,15 +151,20 @@ class TextRenderer {
     std::size_t label_width = 0;
     for (const std::string& l : labels) label_width = std::max(label_width, width(l));
 
+    const std::optional<HeatScale> heat = style_.heat ? heat_scale(table) : std::nullopt;
+    const NumberTable* const numbers = heat ? nullptr : table.rows.numbers();
     const std::size_t columns = table.rows.empty() ? 0 : table.rows.front().size();
     std::vector<std::string> heads(columns);
     std::vector<std::size_t> widths(columns, 0);
     for (std::size_t j = 0; j < columns; ++j) {
       if (!table.columns.empty()) heads[j] = label(table.columns[j]);
       widths[j] = width(heads[j]);
+      if (numbers != nullptr) continue;
       for (const auto& row : table.rows) widths[j] = std::max(widths[j], width(text(row[j].text)));
     }
-    const std::optional<HeatScale> heat = style_.heat ? heat_scale(table) : std::nullopt;
+    const NumberLayout layout{text("−∞"), std::string(kGap), style_.color ? escape_of(Ink::faint) : "",
+                              style_.color ? kPlain : ""};
+    if (numbers != nullptr) widths = column_widths(*numbers, layout, std::move(widths));
     const bool is_shaded = heat && style_.depth == ColorDepth::none;
     const auto shade_room = [&](std::size_t j) { return is_shaded && has_value(table, j) ? kShadeRoom : 0; };
     const bool is_alone = !indents_;
@@ -139,9 +173,20 @@ class TextRenderer {
     if (!table.columns.empty()) {
       std::string head = indent + spaces(label_width);
       for (std::size_t j = 0; j < columns; ++j) {
-        head += std::string(kGap) + aligned(heads[j], widths[j], is_text(table, j)) + spaces(shade_room(j));
+        const bool is_left = numbers == nullptr && is_text(table, j);
+        head += std::string(kGap) + aligned(heads[j], widths[j], is_left) + spaces(shade_room(j));
       }
       line(inked(head, Ink::faint));
+    }
+    if (numbers != nullptr) {
+      std::vector<std::string> begins(table.rows.size(), indent);
+      for (std::size_t i = 0; i < labels.size(); ++i)
+        begins[i] += labels[i] + spaces(label_width - width(labels[i]));
+      flush();
+      has_begun_ = true;
+      write_rows(*numbers, layout, begins, widths, style_.threads, write_);
+      after_table_ = !is_alone;
+      return;
     }
     for (std::size_t i = 0; i < table.rows.size(); ++i) {
       std::string row = indent;
@@ -232,8 +277,10 @@ class TextRenderer {
   }
 
   const TextStyle& style_;
-  std::string out_;
-  bool indents_ = false;  // below a step's heading
+  const Write& write_;
+  std::string out_;         // not yet written
+  bool has_begun_ = false;  // something was
+  bool indents_ = false;    // below a step's heading
   bool after_table_ = false;
 };
 
@@ -266,7 +313,15 @@ std::string in_ascii(const std::string& raw) {
 }
 
 std::string render_text(const Report& report, const TextStyle& style) {
-  return TextRenderer(style).render(report);
+  std::string text;
+  text.reserve(room_for(report));
+  render_text(report, style, [&text](std::string_view piece) { text += piece; });
+  return text;
+}
+
+void render_text(const Report& report, const TextStyle& style,
+                 const std::function<void(std::string_view)>& write) {
+  TextRenderer(style, write).render(report);
 }
 
 }  // namespace qkv

@@ -1,8 +1,10 @@
 // A report for a terminal.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "render/heat.h"
 #include "report/report.h"
@@ -15,10 +17,14 @@ struct TextStyle {
   // How large each number of a table is, on a background of colour; without colours, as a shade beside it.
   std::optional<ColorMap> heat = std::nullopt;
   ColorDepth depth = ColorDepth::none;
+  int threads = 1;  // that lay out large tables; the text is the same
 };
 
 // Never wrapped: the same report gives the same bytes, whatever the terminal.
 std::string render_text(const Report& report, const TextStyle& style);
+// The same, piece by piece as it is made: of a large trace no more is held at a time than what write() takes.
+void render_text(const Report& report, const TextStyle& style,
+                 const std::function<void(std::string_view)>& write);
 
 // Replaces the mathematical signs that qkv writes by ASCII.
 std::string in_ascii(const std::string& text);

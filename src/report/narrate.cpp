@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdlib>
 #include <set>
 
@@ -253,6 +254,7 @@ class Narrator {
       for (Index j = 0; j < node.shown_cols(); ++j) table.columns.push_back(std::to_string(j + 1));
     }
     if (node.has_row_sums && !table.columns.empty()) table.columns.push_back(in(say({"sum", "行和"})));
+    const bool is_of_numbers = !telling_.exact && !node.is_symbolic() && trace_.shared_values(id) != nullptr;
     for (Index i = 0; i < node.shape.rows; ++i) {
       if (!shows_row(node, i)) continue;
       table.node_rows.push_back(i);
@@ -261,6 +263,7 @@ class Narrator {
       } else if (node.shape.rows > 1) {
         table.row_labels.push_back(std::to_string(i + 1));
       }
+      if (is_of_numbers) continue;
       std::vector<TableCell> row;
       for (Index j = 0; j < node.shown_cols(); ++j) row.push_back(cell({id, i, j}));
       if (node.has_row_sums) {
@@ -269,6 +272,35 @@ class Narrator {
       }
       table.rows.push_back(std::move(row));
     }
+    if (is_of_numbers) table.rows = numbers(id, table.node_rows);
+    return table;
+  }
+
+  NumberTable numbers(NodeId id, const std::vector<Index>& rows) const {
+    const Node& node = plan_[id];
+    const auto cols = static_cast<std::size_t>(node.shape.cols);
+    NumberTable table{.values = trace_.shared_values(id),
+                      .rows = rows,
+                      .columns = cols + (node.has_row_sums ? 1 : 0),
+                      .open = !node.cols.empty() ? node.params.allowed : nullptr,
+                      .decimals = FixedDecimals(telling_.decimals)};
+    if (!table.open) table.open = node.given.mask();
+    std::vector<Index> open;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      table.first.push_back(table.others.size());
+      open.clear();
+      trace_.find_open(id, rows[i], table.decimals, open);
+      for (const Index j : open) {
+        const auto col = static_cast<std::size_t>(j);
+        if (table.is_forbidden(i, col) && std::isinf(table.value(i, col)) && table.value(i, col) < 0)
+          continue;
+        table.others.push_back({i, col, cell({id, rows[i], j})});
+      }
+      if (node.has_row_sums)
+        table.others.push_back(
+            {i, cols, {trace_.row_sum_text(id, rows[i], telling_.decimals), CellRole::sum}});
+    }
+    table.first.push_back(table.others.size());
     return table;
   }
 

@@ -9,6 +9,7 @@
 
 #include "plan/plan.h"
 #include "report/math.h"
+#include "report/table_rows.h"
 
 namespace qkv {
 
@@ -32,25 +33,11 @@ struct Formula {
   std::string shapes;  // "scores (3×3) = Q (3×2) · Kᵀ (2×3)"
 };
 
-enum class CellRole {
-  number,
-  forbidden,  // what the mask decided: a weight of exactly 0, a score of −∞, an M of −∞
-  infinite,
-  symbolic,
-  sum,  // in the column of row sums
-};
-
-struct TableCell {
-  std::string text;
-  CellRole role = CellRole::number;
-  std::optional<double> value = std::nullopt;  // of a finite number, where a colour may show how large it is
-};
-
 struct Table {
   std::string id;                       // of the step
   std::vector<std::string> columns;     // one a cell; empty: no heading line
   std::vector<std::string> row_labels;  // one a row; empty: rows have no names
-  std::vector<std::vector<TableCell>> rows;
+  TableRows rows;
   std::optional<NodeId> node = std::nullopt;  // whose values these are …
   std::vector<Index> node_rows = {};          // … and which of its rows each row shows
   bool holds_terms = false;  // e / (1 + e) ≈ 0.73: no points that would stand below one another

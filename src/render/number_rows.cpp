@@ -1,0 +1,215 @@
+#include "render/number_rows.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <limits>
+#include <thread>
+
+#include "base/display_width.h"
+
+namespace qkv {
+namespace {
+
+std::size_t width_of(const std::string& text) { return static_cast<std::size_t>(column_width(text)); }
+
+// As the screen shows it.
+const std::string& shown(const std::string& text, const NumberLayout& layout) {
+  return text == "−∞" ? layout.minus_infinity : text;
+}
+
+bool is_faint(CellRole role) { return role == CellRole::forbidden || role == CellRole::sum; }
+
+// Writes one row into a buffer that is long enough for any.
+class RowWriter {
+ public:
+  RowWriter(const NumberTable& table, const NumberLayout& layout, const std::vector<std::string>& begins,
+            const std::vector<std::size_t>& widths)
+      : table_(table),
+        layout_(layout),
+        begins_(begins),
+        widths_(widths),
+        with_gap_(widths),
+        zeros_(closed_row("0")),
+        infinities_(closed_row(layout.minus_infinity)) {
+    // Behind the last character spaces may be written; ∞ has more bytes than columns.
+    longest_ = FixedDecimals::kMostBehind + 1;
+    const std::size_t around = layout.gap.size() + layout.before_faint.size() + layout.after_faint.size() +
+                               layout.minus_infinity.size();
+    for (const std::size_t width : widths) longest_ += width + around;
+    for (std::size_t& width : with_gap_) width += layout.gap.size();
+  }
+
+  // Replaces `out` by the rows [from, to).
+  void rows(std::size_t from, std::size_t to, std::string& out) {
+    std::size_t most = 0;
+    for (std::size_t i = from; i < to; ++i) most += begins_[i].size() + longest_;
+    if (out.size() < most) out.resize(most);
+    at_ = out.data();
+    for (std::size_t i = from; i < to; ++i) row(i);
+    out.resize(static_cast<std::size_t>(at_ - out.data()));
+  }
+
+ private:
+  void row(std::size_t row) {
+    put(begins_[row]);
+    table_.each_stretch(
+        row,
+        [&](std::size_t from, std::size_t to) {
+          const double* const values = &(*table_.values)(table_.rows[row], 0);
+          at_ = table_.decimals.write_columns(at_, values + from, with_gap_.data() + from, to - from);
+        },
+        [&](std::size_t from, std::size_t to) {
+          while (from < to) {
+            const bool is_zero = table_.value(row, from) == 0;
+            std::size_t end = from + 1;
+            while (end < to && (table_.value(row, end) == 0) == is_zero) ++end;
+            put((is_zero ? zeros_ : infinities_).part(from, end));
+            from = end;
+          }
+        },
+        [&](const NumberTable::Other& other) {
+          const std::string& s = shown(other.cell.text, layout_);
+          text(s, width_of(s), widths_[other.col], is_faint(other.cell.role));
+        });
+    *at_++ = '\n';
+  }
+
+  // A row in which every cell is closed; others are made of pieces of it.
+  struct ClosedRow {
+    std::string text;
+    std::vector<std::size_t> begins;  // of each column, and the end
+    std::string_view part(std::size_t from, std::size_t to) const {
+      return std::string_view(text).substr(begins[from], begins[to] - begins[from]);
+    }
+  };
+  ClosedRow closed_row(const std::string& cell) const {
+    ClosedRow row;
+    const std::size_t own = width_of(cell);
+    for (const std::size_t width : widths_) {
+      row.begins.push_back(row.text.size());
+      row.text += layout_.gap + layout_.before_faint + std::string(width - std::min(width, own), ' ') + cell +
+                  layout_.after_faint;
+    }
+    row.begins.push_back(row.text.size());
+    return row;
+  }
+
+  void spaces(std::size_t count) {
+    std::memset(at_, ' ', count);
+    at_ += count;
+  }
+
+  void put(std::string_view s) {
+    std::memcpy(at_, s.data(), s.size());
+    at_ += s.size();
+  }
+
+  void text(const std::string& s, std::size_t own, std::size_t width, bool is_faint) {
+    spaces(layout_.gap.size());
+    if (is_faint) put(layout_.before_faint);
+    spaces(width - own);
+    put(s);
+    if (is_faint) put(layout_.after_faint);
+  }
+
+  const NumberTable& table_;
+  const NumberLayout& layout_;
+  const std::vector<std::string>& begins_;
+  const std::vector<std::size_t>& widths_;
+  std::vector<std::size_t> with_gap_;
+  ClosedRow zeros_;
+  ClosedRow infinities_;
+  std::size_t longest_ = 0;  // bytes of a row, and of what may be written behind it
+  char* at_ = nullptr;
+};
+
+}  // namespace
+
+std::vector<std::size_t> column_widths(const NumberTable& table, const NumberLayout& layout,
+                                       std::vector<std::size_t> least) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::vector<double> low(table.columns, kInfinity);
+  std::vector<double> high(table.columns, -kInfinity);
+  std::vector<std::size_t>& widths = least;
+  const std::size_t infinity_width = width_of(layout.minus_infinity);
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    table.each_stretch(
+        i,
+        [&](std::size_t from, std::size_t to) {
+          const double* const values = &(*table.values)(table.rows[i], 0);
+          double* const lows = low.data();
+          double* const highs = high.data();
+          for (std::size_t j = from; j < to; ++j) {
+            lows[j] = values[j] < lows[j] ? values[j] : lows[j];
+            highs[j] = values[j] > highs[j] ? values[j] : highs[j];
+          }
+        },
+        [&](std::size_t from, std::size_t to) {
+          for (std::size_t j = from; j < to; ++j)
+            widths[j] = std::max(widths[j], table.value(i, j) == 0 ? 1 : infinity_width);
+        },
+        [&](const NumberTable::Other& other) {
+          widths[other.col] = std::max(widths[other.col], width_of(shown(other.cell.text, layout)));
+        });
+  }
+  // The longest text of a column is that of its largest number or of its smallest.
+  for (std::size_t j = 0; j < table.columns; ++j) {
+    if (low[j] > high[j]) continue;
+    for (const double end : {low[j], high[j]})
+      widths[j] = std::max(widths[j], table.decimals.width(table.decimals.units(end)));
+  }
+  return widths;
+}
+
+void write_rows(const NumberTable& table, const NumberLayout& layout, const std::vector<std::string>& begins,
+                const std::vector<std::size_t>& widths, int threads,
+                const std::function<void(std::string_view)>& write) {
+  constexpr std::size_t kCellsOfPart = 1 << 14;     // stays in a processor's nearest cache
+  constexpr std::size_t kCellsOfThreads = 200'000;  // below, a thread costs more than it saves
+  const std::size_t rows = table.rows.size();
+  const std::size_t step = std::max<std::size_t>(1, kCellsOfPart / std::max<std::size_t>(1, table.columns));
+  const std::size_t count = (rows + step - 1) / step;
+  RowWriter writer(table, layout, begins, widths);
+  std::string text;
+  if (threads < 2 || rows * table.columns < kCellsOfThreads) {
+    for (std::size_t part = 0; part < count; ++part) {
+      writer.rows(part * step, std::min(rows, (part + 1) * step), text);
+      write(text);
+    }
+    return;
+  }
+
+  struct Part {
+    std::string text;
+    std::atomic<bool> is_done = false;
+  };
+  std::vector<Part> parts(count);
+  std::atomic<std::size_t> next = 0;
+  const auto lay_out_next = [&](RowWriter& own) {
+    const std::size_t part = next.fetch_add(1);
+    if (part >= count) return false;
+    own.rows(part * step, std::min(rows, (part + 1) * step), parts[part].text);
+    parts[part].is_done = true;
+    parts[part].is_done.notify_one();
+    return true;
+  };
+  std::vector<std::thread> helpers;
+  for (int t = 1; t < threads; ++t) {
+    helpers.emplace_back([&, own = writer]() mutable {
+      while (lay_out_next(own)) {
+      }
+    });
+  }
+  // This thread writes what is done, and lays out while it would have to wait.
+  for (Part& part : parts) {
+    while (!part.is_done && lay_out_next(writer)) {
+    }
+    part.is_done.wait(false);
+    write(part.text);
+    part.text = {};
+  }
+  for (std::thread& helper : helpers) helper.join();
+}
+
+}  // namespace qkv
