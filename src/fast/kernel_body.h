@@ -133,7 +133,7 @@ template <class T>
 
 // c[j][i] (+)= Σ a[·][i]·b[·][j], over kVectors vectors of rows i and kColumns columns j.
 template <class T, class Arithmetic, Length kVectors, Length kColumns>
-[[gnu::always_inline]] inline void tile(const T* a, const T* b, Length depth, T* c, bool adds) {
+[[gnu::always_inline]] inline void tile(const T* a, const T* b, Length depth, T* c, bool adds, Length ahead) {
   constexpr Length kLanes = Sizes<T>::kLanes;
   constexpr Length kRows = Sizes<T>::kRows;
   Vector<T> sum[kColumns][kVectors];
@@ -145,6 +145,7 @@ template <class T, class Arithmetic, Length kVectors, Length kColumns>
     }
   }
   for (Length k = 0; k < depth; ++k, a += kRows, b += kColumns) {
+    __builtin_prefetch(b + ahead, 0, 2);
     Vector<T> of_row[kVectors];
 #pragma GCC unroll 3
     for (Length i = 0; i < kVectors; ++i) of_row[i] = load(a + i * kLanes);
@@ -164,18 +165,22 @@ template <class T, class Arithmetic, Length kVectors, Length kColumns>
   }
 }
 
+// One tile after the other: those of the rows that need it.   ahead: where to ask for what comes next, in
+// numbers from b
 template <class T, class Arithmetic>
-[[gnu::noinline]] void multiply(const T* a, const T* b, Length depth, T* c, bool adds) {
+[[gnu::noinline]] void multiply(const T* a, const T* b, Length depth, T* c, bool adds, std::uint64_t rows,
+                                Length ahead) {
   constexpr Length kTile = kTileVectors<Arithmetic>;
-  for (Length i = 0; i < Sizes<T>::kVectors; i += kTile) {
-    const Length row = i * Sizes<T>::kLanes;
-    tile<T, Arithmetic, kTile, Sizes<T>::kColumns>(a + row, b, depth, c + row, adds);
+  constexpr Length kTileRows = kTile * Sizes<T>::kLanes;
+  for (Length row = 0; row < Sizes<T>::kRows; row += kTileRows) {
+    if ((rows >> row & ((std::uint64_t{1} << kTileRows) - 1)) == 0) continue;
+    tile<T, Arithmetic, kTile, Sizes<T>::kColumns>(a + row, b, depth, c + row, adds, ahead);
   }
 }
 
 template <class T>
 void product(const T* a, const T* b, Length depth, T* c) {
-  multiply<T, Separate>(a, b, depth, c, false);
+  multiply<T, Separate>(a, b, depth, c, false, ~std::uint64_t{0}, 0);
 }
 
 // ---- Scores --------------------------------------------------------------------------------
@@ -278,15 +283,28 @@ void gather_queries(const Strip<T>& strip) {
   }
 }
 
-// The scores of the keys [begin, end), and of those that share a panel with them; `scores` is that of key
-// `origin`.
+// The rows that see some of the keys [begin, end); `piece` is the first that may.
+inline std::uint64_t rows_that_see(const Piece* pieces, Length count, Length piece, Length begin,
+                                   Length end) {
+  std::uint64_t rows = 0;
+  for (; piece < count && pieces[piece].begin < end; ++piece) {
+    if (pieces[piece].end > begin) rows |= pieces[piece].rows;
+  }
+  return rows;
+}
+
+// The scores of the keys [begin, end), and of those that share a panel with them, in tiles of which a row
+// sees something; `scores` is that of key `origin`.
 template <class T, class Arithmetic>
 [[gnu::always_inline]] inline void score_keys(const Strip<T>& strip, Length begin, Length end, T* scores,
-                                              Length origin) {
+                                              Length origin, Length piece) {
   using S = Sizes<T>;
+  const Length panel = S::kColumns * strip.d_k;
   for (Length key = begin / S::kColumns * S::kColumns; key < end; key += S::kColumns) {
+    while (strip.pieces[piece].end <= key) ++piece;
+    const std::uint64_t rows = rows_that_see(strip.pieces, strip.piece_count, piece, key, key + S::kColumns);
     multiply<T, Arithmetic>(strip.q_columns, strip.keys + key * strip.d_k, strip.d_k,
-                            scores + (key - origin) * S::kRows, false);
+                            scores + (key - origin) * S::kRows, false, rows, panel);
   }
 }
 
@@ -379,11 +397,12 @@ template <class T>
 // sums += weights [keys][rows] · values
 template <class T, class Arithmetic>
 [[gnu::always_inline]] inline void add_values(const Strip<T>& strip, const T* weights, Length key,
-                                              Length keys) {
+                                              Length keys, Length piece) {
   using S = Sizes<T>;
+  const std::uint64_t rows = rows_that_see(strip.pieces, strip.piece_count, piece, key, key + keys);
   for (Length c = 0; c < strip.d_v; c += S::kColumns) {
     multiply<T, Arithmetic>(weights, strip.values + c * strip.key_count + key * S::kColumns, keys,
-                            strip.sums + c * S::kRows, true);
+                            strip.sums + c * S::kRows, true, rows, kBlock * S::kColumns);
   }
 }
 
@@ -430,7 +449,7 @@ std::uint64_t strip(const Strip<T>& strip) {
     for (Length at = piece.begin; at < piece.end;) {
       if (at >= scored) {
         scored = first_of_panel<T>(at) + S::kColumns;
-        score_keys<T, Separate>(strip, at, scored, strip.scores, 0);
+        score_keys<T, Separate>(strip, at, scored, strip.scores, 0, p);
       }
       const Length end = piece.end < scored ? piece.end : scored;
       adjust_scores(strip.scores + at * S::kRows, at, end - at, piece.rows, strip.position, *strip.adjust,
@@ -467,14 +486,14 @@ std::uint64_t strip(const Strip<T>& strip) {
 
   const Length columns = whole_columns(strip);
   for (Length i = 0; i < columns * S::kRows; ++i) strip.sums[i] = 0;
-  each_block(strip.pieces, strip.piece_count, kBlock, [&](Length begin, Length end, Length) {
+  each_block(strip.pieces, strip.piece_count, kBlock, [&](Length begin, Length end, Length piece) {
     const T* e = strip.scores + begin * S::kRows;
     if (is_usual && Fused::kIsFused) {
       divide<T, true>(e, strip.weights, end - begin, divisor, one_by_divisor);
     } else {
       divide<T, false>(e, strip.weights, end - begin, divisor, one_by_divisor);
     }
-    add_values<T, Separate>(strip, strip.weights, begin, end - begin);
+    add_values<T, Separate>(strip, strip.weights, begin, end - begin, piece);
   });
   return finish(strip, sum);
 }
@@ -500,7 +519,7 @@ std::uint64_t online(const Strip<T>& strip) {
 
   each_block(strip.pieces, strip.piece_count, kBlock, [&](Length begin, Length end, Length first_piece) {
     const Length origin = first_of_panel<T>(begin);
-    score_keys<T, Fused>(strip, begin, end, strip.scores, origin);
+    score_keys<T, Fused>(strip, begin, end, strip.scores, origin, first_piece);
     const auto each_piece = [&](auto f) {
       for (Length p = first_piece; p < strip.piece_count && strip.pieces[p].begin < end; ++p) {
         const Piece& piece = strip.pieces[p];
@@ -546,7 +565,7 @@ std::uint64_t online(const Strip<T>& strip) {
         }
       }
     });
-    add_values<T, Fused>(strip, strip.scores + (begin - origin) * S::kRows, begin, end - begin);
+    add_values<T, Fused>(strip, strip.scores + (begin - origin) * S::kRows, begin, end - begin, first_piece);
   });
 
   for (Length v = 0; v < S::kVectors; ++v) {
