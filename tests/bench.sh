@@ -123,7 +123,7 @@ d=64
 data() { # ROWS → the files q.ROWS, k.ROWS and v.ROWS
   for matrix in q k v; do
     case $matrix in q) seed=1 ;; k) seed=2 ;; v) seed=3 ;; esac
-    [ -f "$work/$matrix.$1" ] || "$bench" data "$1" "${2:-$d}" $seed >"$work/$matrix.$1"
+    [ -f "$work/$matrix.$1" ] || "$bench" data "$1" "${2:-$d}" "$seed" >"$work/$matrix.$1"
   done
 }
 traced() { # NAME ROWS OPTION...

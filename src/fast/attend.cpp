@@ -66,30 +66,88 @@ class Room {
 
 Index rounded_up(Index count, Index to) { return (count + to - 1) / to * to; }
 
+// work(i, thread) for i = 0 … count − 1, by so many threads; this one is one of them.
+template <class Work>
+void share(Index count, std::size_t threads, Work work) {
+  std::atomic<Index> next = 0;
+  const auto run = [&](std::size_t thread) {
+    for (Index i = next++; i < count; i = next++) work(i, thread);
+  };
+  struct Others : std::vector<std::thread> {
+    ~Others() {
+      for (std::thread& other : *this) other.join();
+    }
+  } others;
+  for (std::size_t thread = 1; thread < threads; ++thread) others.emplace_back(run, thread);
+  run(0);
+}
+
+// A matrix cut for the kernels.  What takes less time than a thread to start is done by one.
+constexpr Index kPanelsAtOnce = 64;
+constexpr Index kWorthAThread = 1'000'000;
+
+template <class Cut>
+void share_panels(Index panels, Index numbers, int threads, Cut cut) {
+  const Index pieces = (panels + kPanelsAtOnce - 1) / kPanelsAtOnce;
+  const Index most = std::clamp<Index>(std::min<Index>(threads, pieces), 1, 1 + numbers / kWorthAThread);
+  share(pieces, static_cast<std::size_t>(most), [&](Index piece, std::size_t) {
+    const Index end = std::min(panels, (piece + 1) * kPanelsAtOnce);
+    for (Index panel = piece * kPanelsAtOnce; panel < end; ++panel) cut(panel);
+  });
+}
+
+// [depth][kWidth] from kWidth rows of a stride: the loops that the compiler can unroll.
+template <Index kWidth, class T>
+void turn(const T* rows, Index depth, Index stride, T* to) {
+  for (Index r = 0; r < depth; ++r, to += kWidth) {
+    for (Index i = 0; i < kWidth; ++i) to[i] = rows[i * stride + r];
+  }
+}
+
 // [rows, depth] → panels of `width` rows, each [depth][width]; zeros where there are no more rows.
 template <class T>
-Room<T> panels_of_rows(const T* rows, Index count, Index depth, Index stride, Index width) {
+Room<T> panels_of_rows(const T* rows, Index count, Index depth, Index stride, Index width, int threads) {
   Room<T> room(rounded_up(count, width) * depth);
-  T* to = room.get();
-  for (Index first = 0; first < count; first += width) {
-    for (Index r = 0; r < depth; ++r) {
-      for (Index i = 0; i < width; ++i) *to++ = first + i < count ? rows[(first + i) * stride + r] : T(0);
+  share_panels((count + width - 1) / width, count * depth, threads, [&](Index panel) {
+    const Index first = panel * width;
+    const T* from = rows + first * stride;
+    T* to = room.get() + first * depth;
+    const Index there = std::min(width, count - first);
+    if (there == 8 && width == 8) {
+      turn<8>(from, depth, stride, to);
+    } else if (there == 4 && width == 4) {
+      turn<4>(from, depth, stride, to);
+    } else {
+      for (Index r = 0; r < depth; ++r, to += width) {
+        for (Index i = 0; i < width; ++i) to[i] = i < there ? from[i * stride + r] : T(0);
+      }
     }
-  }
+  });
   return room;
 }
 
-// [depth, columns] → panels of `width` columns, each [depth][width].
+// [depth, columns] → panels of `width` columns, each [depth][width]; zeros where there are no more columns.
 template <class T>
-Room<T> panels_of_columns(const T* rows, Index depth, Index count, Index stride, Index width) {
+Room<T> panels_of_columns(const T* rows, Index depth, Index count, Index stride, Index width, int threads) {
   Room<T> room(rounded_up(count, width) * depth);
-  for (Index k = 0; k < depth; ++k) {
-    const T* row = rows + k * stride;
+  share_panels((depth + width - 1) / width, count * depth, threads, [&](Index band) {
+    const Index end = std::min(depth, (band + 1) * width);
     for (Index first = 0; first < count; first += width) {
-      T* to = room.get() + first * depth + k * width;
-      for (Index i = 0; i < width; ++i) to[i] = first + i < count ? row[first + i] : T(0);
+      const Index there = std::min(width, count - first);
+      T* to = room.get() + first * depth + band * width * width;
+      for (Index k = band * width; k < end; ++k, to += width) {
+        const T* from = rows + k * stride + first;
+        if (there == 8 && width == 8) {
+          std::copy_n(from, 8, to);
+        } else if (there == 4 && width == 4) {
+          std::copy_n(from, 4, to);
+        } else {
+          std::copy_n(from, there, to);
+          std::fill_n(to + there, width - there, T(0));
+        }
+      }
     }
-  }
+  });
   return room;
 }
 
@@ -101,22 +159,31 @@ std::vector<Piece> pieces_of(const VisibleKeys* visible, Index keys, Index first
                              Index most_rows) {
   const std::uint64_t all = (std::uint64_t{1} << most_rows) - 1;
   if (visible == nullptr) return {{0, keys, all}};
-  std::vector<const Run*> next, last;
+  // Where what each row sees changes next, and in which run that is; a run of nothing after the last.
+  std::vector<Index> change;
+  std::vector<std::size_t> run;
+  const auto begin_of = [&](std::size_t row) {
+    const std::size_t end = visible->first[static_cast<std::size_t>(first) + row + 1];
+    return run[row] < end ? visible->runs[run[row]].begin : keys;
+  };
   for (Index i = first; i < first + rows; ++i) {
-    next.push_back(visible->runs.data() + visible->first[static_cast<std::size_t>(i)]);
-    last.push_back(visible->runs.data() + visible->first[static_cast<std::size_t>(i) + 1]);
+    run.push_back(visible->first[static_cast<std::size_t>(i)]);
+    change.push_back(begin_of(run.size() - 1));
   }
   const std::uint64_t missing = all & ~((std::uint64_t{1} << rows) - 1);
   std::vector<Piece> pieces;
+  std::uint64_t seeing = 0;
   Index at = 0;
   while (at < keys) {
     Index end = keys;
-    std::uint64_t seeing = 0;
-    for (std::size_t i = 0; i < next.size(); ++i) {
-      while (next[i] != last[i] && next[i]->end <= at) ++next[i];
-      if (next[i] == last[i]) continue;
-      if (next[i]->begin <= at) seeing |= std::uint64_t{1} << i;
-      end = std::min(end, next[i]->begin <= at ? next[i]->end : next[i]->begin);
+    for (std::size_t i = 0; i < change.size(); ++i) {
+      while (change[i] == at) {
+        seeing ^= std::uint64_t{1} << i;
+        const bool begins = (seeing >> i & 1) != 0;
+        if (!begins) ++run[i];
+        change[i] = begins ? visible->runs[run[i]].end : begin_of(i);
+      }
+      end = std::min(end, change[i]);
     }
     if (seeing != 0) pieces.push_back({at, end, seeing | missing});
     at = end;
@@ -206,22 +273,6 @@ Adjust<T> adjust_of(const Job<T>& job) {
   adjust.has_sink = job.sink.has_value();
   adjust.sink = job.sink.value_or(T(0));
   return adjust;
-}
-
-// work(i) for i = 0 … count − 1, by so many threads; this one is one of them.
-template <class Work>
-void share(Index count, std::size_t threads, Work work) {
-  std::atomic<Index> next = 0;
-  const auto run = [&](std::size_t thread) {
-    for (Index i = next++; i < count; i = next++) work(i, thread);
-  };
-  struct Others : std::vector<std::thread> {
-    ~Others() {
-      for (std::thread& other : *this) other.join();
-    }
-  } others;
-  for (std::size_t thread = 1; thread < threads; ++thread) others.emplace_back(run, thread);
-  run(0);
 }
 
 template <class T>
@@ -347,8 +398,9 @@ void attend(const Job<T>& job, T* output, Index output_stride, const How& how, P
   }
   const bool is_online = how.is_online && !may_overflow(job);
   const Adjust<T> adjust = adjust_of(job);
-  const Room<T> keys = panels_of_rows(job.k, job.keys, job.d_k, job.k_stride, kernels.columns);
-  const Room<T> values = panels_of_columns(job.v, job.keys, job.d_v, job.v_stride, kernels.columns);
+  const Room<T> keys = panels_of_rows(job.k, job.keys, job.d_k, job.k_stride, kernels.columns, how.threads);
+  const Room<T> values =
+      panels_of_columns(job.v, job.keys, job.d_v, job.v_stride, kernels.columns, how.threads);
   const Index strips = (job.queries + kernels.rows - 1) / kernels.rows;
   const auto threads = static_cast<std::size_t>(std::clamp<Index>(how.threads, 1, strips));
   std::vector<Bench<T>> benches;
@@ -418,16 +470,17 @@ Matrix product(const Room<double>& of_rows, Index rows, const Room<double>& of_l
 
 Matrix dot_rows(const Matrix& q, const Matrix& k, const How& how) {
   const Kernels<double>& kernels = kernels_of<double>(how.isa);
-  return product(panels_of_rows(q.data(), q.rows(), q.cols(), q.cols(), kernels.columns), q.rows(),
-                 panels_of_rows(k.data(), k.rows(), k.cols(), k.cols(), kernels.rows), k.rows(), q.cols(),
-                 kernels, how);
+  return product(panels_of_rows(q.data(), q.rows(), q.cols(), q.cols(), kernels.columns, how.threads),
+                 q.rows(), panels_of_rows(k.data(), k.rows(), k.cols(), k.cols(), kernels.rows, how.threads),
+                 k.rows(), q.cols(), kernels, how);
 }
 
 Matrix project(const Matrix& x, const Matrix& w, const How& how) {
   const Kernels<double>& kernels = kernels_of<double>(how.isa);
-  return product(panels_of_rows(x.data(), x.rows(), x.cols(), x.cols(), kernels.columns), x.rows(),
-                 panels_of_columns(w.data(), w.rows(), w.cols(), w.cols(), kernels.rows), w.cols(), w.rows(),
-                 kernels, how);
+  return product(panels_of_rows(x.data(), x.rows(), x.cols(), x.cols(), kernels.columns, how.threads),
+                 x.rows(),
+                 panels_of_columns(w.data(), w.rows(), w.cols(), w.cols(), kernels.rows, how.threads),
+                 w.cols(), w.rows(), kernels, how);
 }
 
 void exp_all(double* x, Index count, const How& how) { kernels_of<double>(how.isa).exp_all(x, count); }

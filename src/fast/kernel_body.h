@@ -183,6 +183,35 @@ void product(const T* a, const T* b, Length depth, T* c) {
   multiply<T, Separate>(a, b, depth, c, false, ~std::uint64_t{0}, 0);
 }
 
+// ---- Transposing ---------------------------------------------------------------------------
+
+// In each of log2(lanes) steps of a transposition, pairs of vectors exchange the lanes that the other's place
+// has.
+template <class T, std::size_t kApart, bool kIsUpper, std::size_t... kLane>
+[[gnu::always_inline]] inline Vector<T> exchanged(Vector<T> a, Vector<T> b, std::index_sequence<kLane...>) {
+  constexpr std::size_t kLanes = Sizes<T>::kLanes;
+  return __builtin_shufflevector(a, b,
+                                 (kIsUpper ? ((kLane & kApart) != 0 ? kLanes + kLane : kLane + kApart)
+                                           : ((kLane & kApart) != 0 ? kLanes + kLane - kApart : kLane))...);
+}
+
+template <class T, std::size_t kApart = 1>
+[[gnu::always_inline]] inline void transpose(Vector<T>* x) {
+  constexpr std::size_t kLanes = Sizes<T>::kLanes;
+  if constexpr (kApart < kLanes) {
+    constexpr std::make_index_sequence<kLanes> kEach;
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      if ((i & kApart) != 0) continue;
+      const Vector<T> lower = exchanged<T, kApart, false>(x[i], x[i + kApart], kEach);
+      const Vector<T> upper = exchanged<T, kApart, true>(x[i], x[i + kApart], kEach);
+      x[i] = lower;
+      x[i + kApart] = upper;
+    }
+    transpose<T, 2 * kApart>(x);
+  }
+}
+
 // ---- Scores --------------------------------------------------------------------------------
 
 // One number for each row of a strip.
@@ -194,7 +223,7 @@ struct Row {
 template <class T>
 [[gnu::always_inline]] inline Bits<T> visible_in(std::uint64_t rows, Length vector) {
   using Word = typename exp_detail::Of<T>::Bits;
-  Bits<T> one_each;
+  Bits<T> one_each{};
   for (Length lane = 0; lane < Sizes<T>::kLanes; ++lane) one_each[lane] = Word{1} << lane;
   // As many bits as a vector has lanes: they fit into one of its numbers.
   const Bits<T> word = Bits<T>{} + static_cast<Word>(rows >> (vector * Sizes<T>::kLanes));
@@ -212,7 +241,7 @@ template <class T>
 template <class T>
 [[gnu::always_inline]] inline Vector<T> capped(Vector<T> s, const Adjust<T>& adjust) {
   const Vector<T> inside = s / adjust.cap;
-  Vector<T> bent;
+  Vector<T> bent{};
   for (Length lane = 0; lane < Sizes<T>::kLanes; ++lane) bent[lane] = adjust.tanh(inside[lane]);
   return s == all<T>(-Sizes<T>::kInfinity) ? s : adjust.cap * bent;
 }
@@ -236,7 +265,7 @@ template <class T>
                                                  Extent<T>& extent) {
   using S = Sizes<T>;
   constexpr std::uint64_t kAll = (std::uint64_t{1} << S::kRows) - 1;
-  Vector<T> lane;
+  Vector<T> lane{};
   for (Length l = 0; l < S::kLanes; ++l) lane[l] = static_cast<T>(l);
   const bool is_plain = adjust.scale != ScaleBy::divisor && !adjust.has_cap && !adjust.has_slope &&
                         !adjust.has_temperature && rows == kAll;
@@ -276,10 +305,22 @@ template <class T>
 // The queries of a strip, one column after the other: [d_k][rows], zeros in rows that it does not have.
 template <class T>
 void gather_queries(const Strip<T>& strip) {
-  for (Length r = 0; r < strip.d_k; ++r) {
-    T* column = strip.q_columns + r * Sizes<T>::kRows;
-    for (Length i = 0; i < strip.rows; ++i) column[i] = strip.q[i * strip.q_stride + r];
-    for (Length i = strip.rows; i < Sizes<T>::kRows; ++i) column[i] = 0;
+  using S = Sizes<T>;
+  const Length whole = strip.d_k / S::kLanes * S::kLanes;
+  for (Length first = 0; first < S::kRows; first += S::kLanes) {
+    for (Length r = 0; r < whole; r += S::kLanes) {
+      Vector<T> square[S::kLanes];
+      for (Length l = 0; l < S::kLanes; ++l) {
+        square[l] = first + l < strip.rows ? load(strip.q + (first + l) * strip.q_stride + r) : Vector<T>{};
+      }
+      transpose<T>(square);
+      for (Length l = 0; l < S::kLanes; ++l)
+        store<T>(strip.q_columns + (r + l) * S::kRows + first, square[l]);
+    }
+  }
+  for (Length r = whole; r < strip.d_k; ++r) {
+    T* column = strip.q_columns + r * S::kRows;
+    for (Length i = 0; i < S::kRows; ++i) column[i] = i < strip.rows ? strip.q[i * strip.q_stride + r] : T(0);
   }
 }
 
@@ -373,17 +414,32 @@ std::uint64_t seen_rows(const Strip<T>& strip) {
 // weights.
 template <class T>
 std::uint64_t finish(const Strip<T>& strip, const Row<T>& sum) {
+  using S = Sizes<T>;
+  const Length whole = strip.d_v / S::kLanes * S::kLanes;
+  for (Length first = 0; first < strip.rows; first += S::kLanes) {
+    const Length rows = strip.rows - first < S::kLanes ? strip.rows - first : S::kLanes;
+    T* output = strip.output + first * strip.output_stride;
+    for (Length c = 0; c < whole; c += S::kLanes) {
+      Vector<T> square[S::kLanes];
+      for (Length l = 0; l < S::kLanes; ++l) square[l] = load(strip.sums + (c + l) * S::kRows + first);
+      transpose<T>(square);
+      for (Length l = 0; l < rows; ++l) store<T>(output + l * strip.output_stride + c, square[l]);
+    }
+    for (Length c = whole; c < strip.d_v; ++c) {
+      for (Length l = 0; l < rows; ++l) {
+        output[l * strip.output_stride + c] = strip.sums[c * S::kRows + first + l];
+      }
+    }
+  }
+
   const std::uint64_t seen = seen_rows(strip);
   std::uint64_t undecided = 0;
   for (Length i = 0; i < strip.rows; ++i) {
-    T* row = strip.output + i * strip.output_stride;
     if ((seen >> i & 1) == 0) {
       const T value = strip.empty_row_is_nan ? T(__builtin_nan("")) : T(0);
-      for (Length c = 0; c < strip.d_v; ++c) row[c] = value;
-    } else if (!(sum.at[i / Sizes<T>::kLanes][i % Sizes<T>::kLanes] > 0)) {
+      for (Length c = 0; c < strip.d_v; ++c) strip.output[i * strip.output_stride + c] = value;
+    } else if (!(sum.at[i / S::kLanes][i % S::kLanes] > 0)) {
       undecided |= std::uint64_t{1} << i;
-    } else {
-      for (Length c = 0; c < strip.d_v; ++c) row[c] = strip.sums[c * Sizes<T>::kRows + i];
     }
   }
   return undecided;
@@ -583,33 +639,6 @@ std::uint64_t online(const Strip<T>& strip) {
 
 // ---- A few queries -----------------------------------------------------------------------------
 
-// In each of log2(lanes) steps of a transposition, pairs of vectors exchange the lanes that the other's place
-// has.
-template <class T, std::size_t kApart, bool kIsUpper, std::size_t... kLane>
-[[gnu::always_inline]] inline Vector<T> exchanged(Vector<T> a, Vector<T> b, std::index_sequence<kLane...>) {
-  constexpr std::size_t kLanes = Sizes<T>::kLanes;
-  return __builtin_shufflevector(a, b,
-                                 (kIsUpper ? ((kLane & kApart) != 0 ? kLanes + kLane : kLane + kApart)
-                                           : ((kLane & kApart) != 0 ? kLanes + kLane - kApart : kLane))...);
-}
-
-template <class T, std::size_t kApart = 1>
-[[gnu::always_inline]] inline void transpose(Vector<T>* x) {
-  constexpr std::size_t kLanes = Sizes<T>::kLanes;
-  if constexpr (kApart < kLanes) {
-    constexpr std::make_index_sequence<kLanes> kEach;
-#pragma GCC unroll 16
-    for (std::size_t i = 0; i < kLanes; ++i) {
-      if ((i & kApart) != 0) continue;
-      const Vector<T> lower = exchanged<T, kApart, false>(x[i], x[i + kApart], kEach);
-      const Vector<T> upper = exchanged<T, kApart, true>(x[i], x[i + kApart], kEach);
-      x[i] = lower;
-      x[i + kApart] = upper;
-    }
-    transpose<T, 2 * kApart>(x);
-  }
-}
-
 inline constexpr Length kBytesAhead = 4096;  // to ask for, before they are read
 
 // As many keys at once as a vector has lanes: a square of their components is turned, and each query's sums
@@ -640,7 +669,7 @@ template <class T, Length kQueries>
       }
     }
     for (Length r = whole; r < few.d_k; ++r) {
-      Vector<T> component;
+      Vector<T> component{};
       for (Length l = 0; l < kLanes; ++l) component[l] = k[l * few.k_stride + r];
       for (Length i = 0; i < kQueries; ++i) sum[i] = sum[i] + component * few.q[i * few.q_stride + r];
     }
