@@ -298,6 +298,7 @@ TEST_CASE("an array holds every number that is one") {
   CHECK(fit_of(*npy, {"", open.rows, open.cols, open.cells, {}}).refused.en == "npy has no place for v0");
   const Given third = rows_of("1/3 2");
   CHECK(fit_of(*npy, {"", third.rows, third.cols, third.cells, {}}).loses.size() == 1);
+}
 
 TEST_CASE("a sentence is refused in one word; letters with numbers stay values") {
   const auto refused = [](const std::string& place, const std::string& line, const std::string& word) {

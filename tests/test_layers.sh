@@ -8,7 +8,7 @@ base    ->
 input   -> base
 plan    -> base
 problem -> base input
-ops     -> base plan
+ops     -> base plan fast
 run     -> base plan
 fast    -> base
 methods -> base input problem plan ops fast

@@ -76,19 +76,19 @@ TEST_CASE("the result alone has the bits of a trace on doubles, and is within it
     const Plan plan = plan_of(*whole);
     const Untraced result = untraced(*alone, {});
     const Trace plain = run(plan, {.plain = true});
-    CHECK(have_same_bits(result.values, plain.values(plan.last_step())));
+    CHECK(have_same_bits(*result.values, plain.values(plan.last_step())));
     const Untraced online = untraced(*alone, {.is_online = true});
     const Untraced floats = untraced_in_floats(*alone, {.is_online = true});
     const Trace truth = run(plan, {});
-    const Index width = result.values.cols() / result.bounds.cols();
-    for (Index i = 0; i < result.values.rows(); ++i) {
-      for (Index j = 0; j < result.values.cols(); ++j) {
+    const Index width = result.values->cols() / result.bounds.cols();
+    for (Index i = 0; i < result.values->rows(); ++i) {
+      for (Index j = 0; j < result.values->cols(); ++j) {
         const double true_value = truth.values(plan.last_step())(i, j);
         if (std::isnan(true_value)) continue;
         const Index head = j / width;
-        CHECK(std::abs(result.values(i, j) - true_value) <= result.bounds(i, head) + 1e-16);
-        CHECK(std::abs(online.values(i, j) - true_value) <= online.bounds(i, head) + 1e-16);
-        CHECK(std::abs(floats.values(i, j) - true_value) <= floats.bounds(i, head) + 1e-16);
+        CHECK(std::abs((*result.values)(i, j) - true_value) <= result.bounds(i, head) + 1e-16);
+        CHECK(std::abs((*online.values)(i, j) - true_value) <= online.bounds(i, head) + 1e-16);
+        CHECK(std::abs((*floats.values)(i, j) - true_value) <= floats.bounds(i, head) + 1e-16);
         CHECK(result.bounds(i, head) < 1e-12);
         CHECK(floats.bounds(i, head) < 1e-3);
       }
@@ -147,8 +147,8 @@ TEST_CASE("no size is too large for the result alone; a table of scores has a li
   // Scores of 0, 1 and 2 times the query: softmax over 400 of each; the middle query by hand.
   const Untraced result = untraced(*alone, {});
   const double e = std::exp(1.0);
-  CHECK(result.values(1, 0) == doctest::Approx((e + 2 * e * e) / (1 + e + e * e)).epsilon(1e-13));
-  CHECK(result.values(0, 0) == doctest::Approx(1).epsilon(1e-13));
+  CHECK((*result.values)(1, 0) == doctest::Approx((e + 2 * e * e) / (1 + e + e * e)).epsilon(1e-13));
+  CHECK((*result.values)(0, 0) == doctest::Approx(1).epsilon(1e-13));
 }
 
 }  // namespace qkv::test

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <thread>
 
 #include "base/suggest.h"
 #include "cli/language.h"
@@ -318,6 +319,10 @@ void add_speed_options(CLI::App& app, SharedOptions& options, Language language)
   app.add_option("--isa", options.isa)->group("");
 }
 
+int threads_of(const SharedOptions& options) {
+  return options.threads.value_or(static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+}
+
 // A flag, so that --heat FILE does not take the file for its value.
 void add_heat_option(CLI::App& app, SharedOptions& options, Language language) {
   if (!names_an_option()) return;
@@ -458,7 +463,8 @@ TextStyle text_style(const SharedOptions& options, const Presentation& presentat
   return {.color = wants_color(color, STDOUT_FILENO),
           .ascii = options.ascii,
           .heat = presentation.heat,
-          .depth = color_depth(color, STDOUT_FILENO)};
+          .depth = color_depth(color, STDOUT_FILENO),
+          .threads = threads_of(options)};
 }
 
 }  // namespace

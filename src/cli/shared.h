@@ -99,6 +99,8 @@ void add_asking_options(CLI::App& app, SharedOptions& options, Language language
 // --format, for commands that have more than one; and what goes with LaTeX, where that is one of them.
 void add_format_option(CLI::App& app, SharedOptions& options, Language language,
                        std::span<const Format> offered = kReportFormats);
+// --threads, or as many as the machine has.
+int threads_of(const SharedOptions& options);
 // --fast --threads, for commands that show the result of large problems.
 void add_speed_options(CLI::App& app, SharedOptions& options, Language language);
 // --heat, for commands that show tables of values.

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include "base/bounded.h"
 #include "base/counted.h"
 #include "base/decimal.h"
+#include "base/fixed.h"
 #include "cli/array.h"
 #include "cli/worked.h"
 #include "input/source.h"
@@ -66,37 +66,51 @@ std::optional<ProblemInput> read_input(const SharedOptions& options, int threads
   return input;
 }
 
-// The texts of the result, each digit proved.
-class ResultTexts {
- public:
-  ResultTexts(const Problem& problem, const Untraced& result) : problem_(problem), result_(result) {}
-
-  std::string text(Index i, Index j, int decimals) {
-    const Bounded x{result_.values(i, j), result_.bounds(i, j / width_of_head())};
-    if (decides(x, decimals)) return fixed_text(x.value, decimals);
-    if (!are_known_) {
-      ++unproved_;
-      return fixed_text(x.value, decimals);
+// The result as a table in which each digit is proved: most numbers by the bound of their head, the others by
+// a trace of their query.
+//   unproved  counts those whose inputs have more digits than their doubles tell
+NumberTable proved_table(const Problem& problem, const Untraced& result, std::size_t& unproved) {
+  const Matrix& values = *result.values;
+  NumberTable table;
+  table.values = result.values;
+  table.columns = static_cast<std::size_t>(values.cols());
+  table.decimals = FixedDecimals(problem.decimals);
+  table.first.push_back(0);
+  const Index width = values.cols() / result.bounds.cols();  // of a head
+  const bool are_known = are_numbers_known(problem);
+  std::vector<Index> open;
+  for (Index i = 0; i < values.rows(); ++i) {
+    table.rows.push_back(i);
+    std::optional<Trace> query;
+    for (Index head = 0; head < result.bounds.cols(); ++head) {
+      open.clear();
+      table.decimals.find_open(&values(i, head * width), static_cast<std::size_t>(width),
+                               {result.bounds(i, head), 0}, open);
+      for (const Index within : open) {
+        const Index j = head * width + within;
+        std::string text;
+        if (decides({values(i, j), result.bounds(i, head)}, problem.decimals) || !are_known) {
+          if (!decides({values(i, j), result.bounds(i, head)}, problem.decimals)) ++unproved;
+          text = fixed_text(values(i, j), problem.decimals);
+        } else {
+          if (!query) query = run(plan_of(problem_of_query(problem, i)), {});
+          text = query->text(query->plan().last_step(), 0, j, problem.decimals);
+        }
+        table.others.push_back({static_cast<std::size_t>(i), static_cast<std::size_t>(j), {std::move(text)}});
+      }
     }
-    if (row_ != i) {
-      row_ = i;
-      trace_ = run(plan_of(problem_of_query(problem_, i)), {});
-    }
-    return trace_.text(trace_.plan().last_step(), 0, j, decimals);
+    table.first.push_back(table.others.size());
   }
+  return table;
+}
 
-  std::size_t unproved() const { return unproved_; }
-
- private:
-  Index width_of_head() const { return result_.values.cols() / result_.bounds.cols(); }
-
-  const Problem& problem_;
-  const Untraced& result_;
-  const bool are_known_ = are_numbers_known(problem_);
-  Trace trace_;  // of one query
-  Index row_ = -1;
-  std::size_t unproved_ = 0;
-};
+// The same without a proof.
+NumberTable plain_table(const Problem& problem, const Untraced& result) {
+  Untraced exact = result;
+  exact.bounds.setZero();
+  std::size_t unproved = 0;
+  return proved_table(problem, exact, unproved);
+}
 
 Text title_of_result(const Problem& problem) {
   return problem.heads > 1 ? ops::concat.title : ops::weighted_sum.title;
@@ -141,8 +155,7 @@ std::optional<int> show_result_alone(const SharedOptions& options, const Present
     if (named == kIsas.end()) return finish(options, diagnostics);
     if (fast::is_available(named->isa)) how.isa = named->isa;
   }
-  const int processors = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  const int threads = options.threads.value_or(processors);
+  const int threads = threads_of(options);
   const auto input = read_input(options, threads);
   Diagnostics told;
   const auto problem = input ? read_problem(*input, told) : std::nullopt;
@@ -172,30 +185,24 @@ std::optional<int> show_result_alone(const SharedOptions& options, const Present
   if (!options.file.empty()) inputs.push_back(options.file);
   for (const auto& [section, file] : options.matrix_files) inputs.push_back(file);
   if (presentation.format == Format::npy) {
-    write_array(result.values, problem->heads > 1 ? "concat" : "output", options, inputs, diagnostics);
+    write_array(*result.values, problem->heads > 1 ? "concat" : "output", options, inputs, diagnostics);
     return finish(options, diagnostics);
   }
 
-  ResultTexts texts(*problem, result);
+  std::size_t unproved = 0;
   Table table;
   table.id = problem->heads > 1 ? "concat" : "output";
   table.row_labels = problem->tokens;
-  for (Index j = 0; j < result.values.cols() && result.values.cols() > 1; ++j)
+  for (Index j = 0; j < result.values->cols() && result.values->cols() > 1; ++j)
     table.columns.push_back(std::to_string(j + 1));
-  for (Index i = 0; i < result.values.rows(); ++i) {
-    std::vector<TableCell> row;
-    for (Index j = 0; j < result.values.cols(); ++j)
-      row.push_back({are_floats ? fixed_text(result.values(i, j), problem->decimals)
-                                : texts.text(i, j, problem->decimals)});
-    table.rows.push_back(std::move(row));
-  }
-  if (texts.unproved() > 0) {
+  table.rows = are_floats ? plain_table(*problem, result) : proved_table(*problem, result, unproved);
+  if (unproved > 0) {
     diagnostics.warning(
         "",
         say({"{0} could not be proved: the inputs have more than 15 digits, and were taken as the nearest "
              "doubles",
              "有 {0} 个数的末位未能证明：输入超过 15 位数字，按最近的双精度数计算"},
-            counted(static_cast<Index>(texts.unproved()), "number")));
+            counted(static_cast<Index>(unproved), "number")));
   }
   const Said way = way_taken(options.is_fast, are_floats, result);
   Report report;

@@ -110,9 +110,9 @@ Untraced run(const Problem& problem, const fast::How& how) {
     for (Index i = 0; i < job.queries; ++i) untraced.bounds(i, h) = bounds[static_cast<std::size_t>(i)];
   }
   if constexpr (std::is_same_v<T, double>) {
-    untraced.values = std::move(result);
+    untraced.values = std::make_shared<const Matrix>(std::move(result));
   } else {
-    untraced.values = result.template cast<double>();
+    untraced.values = std::make_shared<const Matrix>(result.template cast<double>());
   }
   return untraced;
 }

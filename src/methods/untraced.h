@@ -15,7 +15,7 @@
 namespace qkv {
 
 struct Untraced {
-  Matrix values;            // [n, heads · d_v]
+  std::shared_ptr<const Matrix> values;  // [n, heads · d_v]
   MatrixOf<double> bounds;  // [n, heads]: no component of that head is farther from the true number
 };
 
