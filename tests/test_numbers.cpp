@@ -65,7 +65,7 @@ TEST_CASE("plain rows are read as the tolerant reader reads them") {
   for (const char* text : {"1 0\n0 1\n", "1 0\n0 1", "1\t-0.5\r\n+2.25 .5\r\n", "  1.  2 \n\n", "\n\n1 2\n",
                            "# a comment\n1 2\n# more\n3 4\n", "1e3 -2.5E-3\n",
                            "0.1 0.123456789012345678\n9007199254740993 123456789012345678901234567890\n",
-                           "1e-320 1e-400\n", "5\n", "1e22 1e23\n8.5e-17 3.0000000000000001\n"}) {
+                           "1e-320 2\n", "5\n", "1e22 1e23\n8.5e-17 3.0000000000000001\n"}) {
     CAPTURE(text);
     CHECK(quickly(text) == tolerantly(text));
   }
@@ -74,7 +74,7 @@ TEST_CASE("plain rows are read as the tolerant reader reads them") {
 TEST_CASE("what is not plain rows is left to the tolerant reader") {
   for (const char* text :
        {"", "\n", "1 2\n3\n", "1 2\n\n3 4\n", "[[1, 2], [3, 4]]\n", "1,5 2\n", "1 x\n", "1 -\n", "1 2e\n",
-        "1 .\n", "inf 1\n", "1e999\n", "1 2 # why\n", "0x10\n", "1 2;3 4\n", "t1 1 2\n",
+        "1 .\n", "inf 1\n", "1e999\n", "1e-400\n", "1 2 # why\n", "0x10\n", "1 2;3 4\n", "t1 1 2\n",
         "\xef\xbb\xbf"
         "1 2\n"}) {
     CAPTURE(text);
