@@ -36,6 +36,23 @@ says_error() { grep -q 'error:' err; }
 coloured() { grep -q "$(printf '\033')\\[" out; }
 plain() { ! coloured; }
 
+# --- Large problems
+
+it 'shows the same digits of a large problem traced and not, with any instructions and any number of threads'
+awk 'BEGIN { for (i = 1; i <= 700; i++) { for (j = 1; j <= 6; j++) printf "%.3f ", (i * 7919 + j * 104729) * (i + j) % 997 / 400 - 1
+  print "" } }' >x.txt
+large() { qkv trace --q x.txt --k x.txt --v x.txt --mask 'causal window:300 sinks:2' --heads 2 --only-output "$@"; }
+run 0 qkv trace --q x.txt --k x.txt --v x.txt --mask 'causal window:300 sinks:2' --heads 2 --steps concat --color never
+sed -n 's/^    \(t[0-9]\)/\1/p' out >traced.txt
+that [ "$(wc -l <traced.txt)" = 700 ]
+for options in '' '--threads 1' '--threads 3' '--isa baseline' '--isa avx2 --threads 2' '--isa avx512' '--fast' '--fast --isa baseline'; do
+  # shellcheck disable=SC2086  # a list of words
+  run 0 large $options
+  sed 1d out >alone.txt
+  that cmp alone.txt traced.txt
+done
+rm -f x.txt traced.txt alone.txt
+
 # --- Streams
 
 it 'prints a trace on stdout and nothing on stderr'

@@ -14,6 +14,7 @@
 #include "cli/array.h"
 #include "cli/worked.h"
 #include "input/source.h"
+#include "input/words.h"
 #include "methods/methods.h"
 #include "methods/untraced.h"
 #include "ops/rows.h"
@@ -34,6 +35,7 @@ constexpr double kWorthwhile = 5e4;
 constexpr double kWorthThreads = 2e7;
 // What a trace computes on intervals; its doubles are then the nearest to the true numbers.
 constexpr double kTracedOnIntervals = 1.5e6;
+constexpr int kDecimalsOfDoubles = 10;
 
 bool asks_for_result_alone(const SharedOptions& o, const Presentation& p) {
   const bool is_whole = o.steps.empty() && o.row.empty() && o.head.empty() && !o.asks_for_any_cell;
@@ -64,6 +66,14 @@ std::optional<ProblemInput> read_input(const SharedOptions& options, int threads
   if (ignored.has_errors()) return std::nullopt;
   for (const auto& setting : options.settings) input.settings.push_back(setting);
   return input;
+}
+
+// Numbers that were read into place have no text to point at.
+Diagnostic without_empty_source(Diagnostic d) {
+  if (!d.source || !d.source->text.empty()) return d;
+  d.source = nullptr;
+  d.span.reset();
+  return d;
 }
 
 // The result as a table in which each digit is proved: most numbers by the bound of their head, the others by
@@ -159,19 +169,36 @@ std::optional<int> show_result_alone(const SharedOptions& options, const Present
   const auto input = read_input(options, threads);
   Diagnostics told;
   const auto problem = input ? read_problem(*input, told) : std::nullopt;
-  if (!problem) return std::nullopt;
+  if (!input) return std::nullopt;
+  if (!problem) {
+    for (const Diagnostic& d : told.list()) diagnostics.add(without_empty_source(d));
+    return finish(options, diagnostics);
+  }
+  const double pairs =
+      static_cast<double>(problem->tokens.size()) * static_cast<double>(problem->kv_tokens.size());
+  const bool can_be_traced = pairs <= static_cast<double>(kMostCells);
   if (!can_be_untraced(*problem)) {
-    if (options.is_fast) {
-      diagnostics.warning(
-          "",
-          say({"--fast has no effect: this problem is computed step by step",
-               "--fast 不起作用：这道题要一步一步地算"}),
-          say({"it knows given Q, K and V, dot products, masks, ALiBi, soft cap, temperature, sink "
-               "logits and grouped heads",
-               "它能算的是：给定的 Q、K、V，点积，掩码，ALiBi，softcap，温度，sink logit 和分组的头"}));
+    const Said known =
+        say({"without a table of scores qkv computes what is given as Q, K and V, with dot products, "
+             "masks, ALiBi, soft cap, temperature, sink logits and grouped heads",
+             "不列分数表能算的是：给定的 Q、K、V，点积，掩码，ALiBi，softcap，温度，sink logit 和分组的头"});
+    if (!can_be_traced) {
+      diagnostics.error("",
+                        say({"{0} queries and {1} keys are too many to be computed step by step",
+                             "{0} 个查询和 {1} 个键太多，不能一步一步地算"},
+                            problem->tokens.size(), problem->kv_tokens.size()),
+                        known);
+      return finish(options, diagnostics);
     }
+    if (options.is_fast)
+      diagnostics.warning("",
+                          say({"--fast has no effect: this problem is computed step by step",
+                               "--fast 不起作用：这道题要一步一步地算"}),
+                          known);
     return std::nullopt;
   }
+  // Doubles decide hardly any of them.
+  if (can_be_traced && problem->decimals > kDecimalsOfDoubles && !options.is_fast) return std::nullopt;
   const double work = untraced_work(*problem);
   const double least = presentation.format == Format::npy ? kTracedOnIntervals : kWorthwhile;
   if (!options.is_fast && work < least) return std::nullopt;

@@ -423,8 +423,8 @@ class ShapeFitter {
                  "{0} 将是 {1}：超过逐格演算的上限 {2} 格"},
                 name, size_text(shape), "1,000,000"),
             name != "scores" ? Said{}
-                             : say({"where Q, K and V are given, --only-output needs no such table",
-                                    "如果给定的是 Q、K、V，--only-output 不需要这张表"}));
+                             : say({"where Q, K and V are given, --only-output alone needs no such table",
+                                    "如果给定的是 Q、K、V，单用 --only-output 就不需要这张表"}));
       return;
     }
   }
