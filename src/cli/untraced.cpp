@@ -1,5 +1,6 @@
 #include "cli/untraced.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "base/counted.h"
 #include "base/decimal.h"
 #include "base/fixed.h"
+#include "calc/sizes.h"
 #include "cli/array.h"
 #include "cli/worked.h"
 #include "input/source.h"
@@ -66,6 +68,15 @@ std::optional<ProblemInput> read_input(const SharedOptions& options, int threads
   if (ignored.has_errors()) return std::nullopt;
   for (const auto& setting : options.settings) input.settings.push_back(setting);
   return input;
+}
+
+// What this process may have: of the machine, or as ulimit -v says.
+double memory_bytes() {
+  double bytes = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    bytes = std::min(bytes, static_cast<double>(limit.rlim_cur));
+  return bytes;
 }
 
 // Numbers that were read into place have no text to point at.
@@ -203,6 +214,12 @@ std::optional<int> show_result_alone(const SharedOptions& options, const Present
   const double least = presentation.format == Format::npy ? kTracedOnIntervals : kWorthwhile;
   if (!options.is_fast && work < least) return std::nullopt;
   for (const Diagnostic& d : told.list()) diagnostics.add(d);
+  if (const double bytes = untraced_bytes(*problem, threads); bytes > memory_bytes()) {
+    diagnostics.error("", say({"the result would take {0} of memory, and there is {1}",
+                               "结果需要 {0} 内存，而这里只有 {1}"},
+                              binary_size(Integer(bytes)), binary_size(Integer(memory_bytes()))));
+    return finish(options, diagnostics);
+  }
 
   how.threads = work < kWorthThreads ? 1 : threads;
   const bool are_floats = presentation.arithmetic != nullptr;

@@ -15,14 +15,15 @@ namespace qkv {
 
 struct Numbers {
   struct Free {
-    void operator()(double* values) const { std::free(values); }  // grown by realloc
+    void operator()(double* values) const { std::free(values); }
   };
 
   std::string file;
   Index rows = 0;
   Index cols = 0;
-  std::unique_ptr<double[], Free>
-      values;                // rows · cols of them, row by row: each the double nearest to what stands there
+  // rows · cols of them, row by row, each the double nearest to what stands there.  From malloc: memory that
+  // is asked for and not used costs nothing.
+  std::unique_ptr<double[], Free> values;
   bool are_doubles = false;  // of an array: each number is its double, and not a decimal near it
   // Of decimals: none has more than 15 digits, so each is the shortest one that has its double.
   bool are_short = true;

@@ -163,6 +163,17 @@ double untraced_work(const Problem& p) {
   return pairs * static_cast<double>(widths);
 }
 
+double untraced_bytes(const Problem& p, int threads) {
+  constexpr double kRowsAtOnce = 48;  // of queries whose scores a thread holds
+  const auto size = [](const Given& given) {
+    return static_cast<double>(given.rows) * static_cast<double>(given.cols);
+  };
+  const double result =
+      static_cast<double>(p["Q"].rows) * static_cast<double>(p["V"].cols / p.kv_heads * p.heads);
+  const double scores = kRowsAtOnce * static_cast<double>(p["K"].rows) * threads;
+  return static_cast<double>(sizeof(double)) * (result + size(p["K"]) + size(p["V"]) + scores);
+}
+
 Untraced untraced(const Problem& problem, const fast::How& how) { return run<double>(problem, how); }
 Untraced untraced_in_floats(const Problem& problem, const fast::How& how) { return run<float>(problem, how); }
 

@@ -26,6 +26,9 @@ bool can_be_untraced(const Problem& problem);
 // Multiply-adds of it, those of forbidden pairs included.
 double untraced_work(const Problem& problem);
 
+// The memory that it takes besides the matrices it is given, in bytes.
+double untraced_bytes(const Problem& problem, int threads);
+
 // Doubles in the bits of a trace, or, with how.is_online, near them.  Counts Progress, a step a query.
 Untraced untraced(const Problem& problem, const fast::How& how);
 // The same in single precision.
