@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <new>
+#include <queue>
 #include <thread>
 
 #include "base/exp.h"
@@ -159,34 +160,37 @@ std::vector<Piece> pieces_of(const VisibleKeys* visible, Index keys, Index first
                              Index most_rows) {
   const std::uint64_t all = (std::uint64_t{1} << most_rows) - 1;
   if (visible == nullptr) return {{0, keys, all}};
-  // Where what each row sees changes next, and in which run that is; a run of nothing after the last.
-  std::vector<Index> change;
-  std::vector<std::size_t> run;
-  const auto begin_of = [&](std::size_t row) {
-    const std::size_t end = visible->first[static_cast<std::size_t>(first) + row + 1];
-    return run[row] < end ? visible->runs[run[row]].begin : keys;
+  // Where what a row sees changes next, and the run that begins or ends there.
+  struct Change {
+    Index at;
+    std::size_t row;
+    const Run* run;
+    bool operator<(const Change& other) const { return at > other.at; }  // the nearest is on top
   };
-  for (Index i = first; i < first + rows; ++i) {
-    run.push_back(visible->first[static_cast<std::size_t>(i)]);
-    change.push_back(begin_of(run.size() - 1));
+  std::priority_queue<Change> changes;
+  const auto begins = [&](std::size_t row, const Run* run) {
+    const Run* end = visible->runs.data() + visible->first[static_cast<std::size_t>(first) + row + 1];
+    if (run != end) changes.push({run->begin, row, run});
+  };
+  for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
+    begins(row, visible->runs.data() + visible->first[static_cast<std::size_t>(first) + row]);
   }
   const std::uint64_t missing = all & ~((std::uint64_t{1} << rows) - 1);
   std::vector<Piece> pieces;
   std::uint64_t seeing = 0;
-  Index at = 0;
-  while (at < keys) {
-    Index end = keys;
-    for (std::size_t i = 0; i < change.size(); ++i) {
-      while (change[i] == at) {
-        seeing ^= std::uint64_t{1} << i;
-        const bool begins = (seeing >> i & 1) != 0;
-        if (!begins) ++run[i];
-        change[i] = begins ? visible->runs[run[i]].end : begin_of(i);
+  while (!changes.empty()) {
+    const Index at = changes.top().at;
+    while (!changes.empty() && changes.top().at == at) {
+      const Change change = changes.top();
+      changes.pop();
+      seeing ^= std::uint64_t{1} << change.row;
+      if ((seeing >> change.row & 1) != 0) {
+        changes.push({change.run->end, change.row, change.run});
+      } else {
+        begins(change.row, change.run + 1);
       }
-      end = std::min(end, change[i]);
     }
-    if (seeing != 0) pieces.push_back({at, end, seeing | missing});
-    at = end;
+    if (seeing != 0) pieces.push_back({at, changes.top().at, seeing | missing});
   }
   return pieces;
 }
@@ -399,8 +403,10 @@ void attend(const Job<T>& job, T* output, Index output_stride, const How& how, P
   const bool is_online = how.is_online && !may_overflow(job);
   const Adjust<T> adjust = adjust_of(job);
   const Room<T> keys = panels_of_rows(job.k, job.keys, job.d_k, job.k_stride, kernels.columns, how.threads);
+  const bool are_whole = job.d_v % kernels.columns == 0;  // columns that need no zeros beside them
   const Room<T> values =
-      panels_of_columns(job.v, job.keys, job.d_v, job.v_stride, kernels.columns, how.threads);
+      are_whole ? Room<T>(0)
+                : panels_of_columns(job.v, job.keys, job.d_v, job.v_stride, kernels.columns, how.threads);
   const Index strips = (job.queries + kernels.rows - 1) / kernels.rows;
   const auto threads = static_cast<std::size_t>(std::clamp<Index>(how.threads, 1, strips));
   std::vector<Bench<T>> benches;
@@ -417,7 +423,9 @@ void attend(const Job<T>& job, T* output, Index output_stride, const How& how, P
     strip.q_stride = job.q_stride;
     strip.rows = rows;
     strip.keys = keys.get();
-    strip.values = values.get();
+    strip.values = are_whole ? job.v : values.get();
+    strip.value_panel = are_whole ? kernels.columns : job.keys * kernels.columns;
+    strip.value_step = are_whole ? job.v_stride : kernels.columns;
     strip.key_count = job.keys;
     strip.d_k = job.d_k;
     strip.d_v = job.d_v;

@@ -5,7 +5,8 @@
 // bit for bit, on every processor and with any number of threads.  Online is faster; its last digits may
 // differ.  bound.h says by how much at most either is off from the true real numbers.
 //
-// Room: keys and values once more, and for each thread the scores of at most 24 queries (48 in floats).
+// Room: the keys once more (and the values, when d_v is no multiple of 8), and for each thread the scores of
+// at most 24 queries (48 in floats).
 #pragma once
 
 #include <cstddef>

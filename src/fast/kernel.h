@@ -44,8 +44,9 @@ struct Strip {
   Length q_stride;
   Length rows;    // at most Kernels::rows; what lacks is computed from zeros and not stored
   const T* keys;  // panels of `columns` keys: [⌈keys/columns⌉][d_k][columns], the last filled with zeros
-  const T*
-      values;  // panels of `columns` components: [⌈d_v/columns⌉][keys][columns], the last filled with zeros
+  const T* values;  // panels of `columns` components, the last filled with zeros; as they stand where none
+                    // needs that
+  Length value_panel, value_step;  // from one panel to the next, and from one key to the next in it
   Length key_count, d_k, d_v;
   const Piece* pieces;  // ascending; none of them without rows
   Length piece_count;

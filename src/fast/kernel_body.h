@@ -131,9 +131,11 @@ template <class T>
 
 // ---- The product ---------------------------------------------------------------------------
 
-// c[j][i] (+)= Σ a[·][i]·b[·][j], over kVectors vectors of rows i and kColumns columns j.
+// c[j][i] (+)= Σ a[·][i]·b[·][j], over kVectors vectors of rows i and kColumns columns j; from one row of b
+// to the next it is b_step numbers.
 template <class T, class Arithmetic, Length kVectors, Length kColumns>
-[[gnu::always_inline]] inline void tile(const T* a, const T* b, Length depth, T* c, bool adds, Length ahead) {
+[[gnu::always_inline]] inline void tile(const T* a, const T* b, Length b_step, Length depth, T* c, bool adds,
+                                        Length ahead) {
   constexpr Length kLanes = Sizes<T>::kLanes;
   constexpr Length kRows = Sizes<T>::kRows;
   Vector<T> sum[kColumns][kVectors];
@@ -144,7 +146,7 @@ template <class T, class Arithmetic, Length kVectors, Length kColumns>
       sum[j][i] = adds ? load(c + j * kRows + i * kLanes) : Vector<T>{};
     }
   }
-  for (Length k = 0; k < depth; ++k, a += kRows, b += kColumns) {
+  for (Length k = 0; k < depth; ++k, a += kRows, b += b_step) {
     __builtin_prefetch(b + ahead, 0, 2);
     Vector<T> of_row[kVectors];
 #pragma GCC unroll 3
@@ -168,19 +170,19 @@ template <class T, class Arithmetic, Length kVectors, Length kColumns>
 // One tile after the other: those of the rows that need it.   ahead: where to ask for what comes next, in
 // numbers from b
 template <class T, class Arithmetic>
-[[gnu::noinline]] void multiply(const T* a, const T* b, Length depth, T* c, bool adds, std::uint64_t rows,
-                                Length ahead) {
+[[gnu::noinline]] void multiply(const T* a, const T* b, Length b_step, Length depth, T* c, bool adds,
+                                std::uint64_t rows, Length ahead) {
   constexpr Length kTile = kTileVectors<Arithmetic>;
   constexpr Length kTileRows = kTile * Sizes<T>::kLanes;
   for (Length row = 0; row < Sizes<T>::kRows; row += kTileRows) {
     if ((rows >> row & ((std::uint64_t{1} << kTileRows) - 1)) == 0) continue;
-    tile<T, Arithmetic, kTile, Sizes<T>::kColumns>(a + row, b, depth, c + row, adds, ahead);
+    tile<T, Arithmetic, kTile, Sizes<T>::kColumns>(a + row, b, b_step, depth, c + row, adds, ahead);
   }
 }
 
 template <class T>
 void product(const T* a, const T* b, Length depth, T* c) {
-  multiply<T, Separate>(a, b, depth, c, false, ~std::uint64_t{0}, 0);
+  multiply<T, Separate>(a, b, Sizes<T>::kColumns, depth, c, false, ~std::uint64_t{0}, 0);
 }
 
 // ---- Transposing ---------------------------------------------------------------------------
@@ -344,7 +346,7 @@ template <class T, class Arithmetic>
   for (Length key = begin / S::kColumns * S::kColumns; key < end; key += S::kColumns) {
     while (strip.pieces[piece].end <= key) ++piece;
     const std::uint64_t rows = rows_that_see(strip.pieces, strip.piece_count, piece, key, key + S::kColumns);
-    multiply<T, Arithmetic>(strip.q_columns, strip.keys + key * strip.d_k, strip.d_k,
+    multiply<T, Arithmetic>(strip.q_columns, strip.keys + key * strip.d_k, S::kColumns, strip.d_k,
                             scores + (key - origin) * S::kRows, false, rows, panel);
   }
 }
@@ -457,8 +459,9 @@ template <class T, class Arithmetic>
   using S = Sizes<T>;
   const std::uint64_t rows = rows_that_see(strip.pieces, strip.piece_count, piece, key, key + keys);
   for (Length c = 0; c < strip.d_v; c += S::kColumns) {
-    multiply<T, Arithmetic>(weights, strip.values + c * strip.key_count + key * S::kColumns, keys,
-                            strip.sums + c * S::kRows, true, rows, kBlock * S::kColumns);
+    multiply<T, Arithmetic>(
+        weights, strip.values + c / S::kColumns * strip.value_panel + key * strip.value_step,
+        strip.value_step, keys, strip.sums + c * S::kRows, true, rows, kBlock * strip.value_step);
   }
 }
 
