@@ -102,6 +102,16 @@ for library in fmt Eigen CLI11 nlohmann-json Boost GMP MPFR MPFI utf8proc; do
 done
 that [ "$(wc -l <out)" = 10 ]
 
+it 'tells its version after a command or other options too'
+cp out version.txt
+for words in 'trace -V' '-q -V' 'trace --version' '--lang zh --version' 'softmax --version' 'hand.qkv -V'; do
+  # shellcheck disable=SC2086  # words
+  run 0 qkv $words
+  that cmp out version.txt
+done
+run 2 qkv --verison
+that grep -q "did you mean '--version'" err
+
 it 'ends with status 2, and never with 105 to 109, after wrong usage'
 for words in 'tarce' 'trace' 'trace hand.qkv --no-such-option' 'trace hand.qkv -p 99' 'trace hand.qkv -p x' \
   'trace hand.qkv --lang fr' 'trace hand.qkv extra.qkv' 'explain hand.qkv' 'softmax'; do

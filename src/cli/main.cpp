@@ -196,9 +196,12 @@ CommandLine::CommandLine(std::span<const CommandRow> rows, Language language)
     : app(Text{"qkv: attention that shows its work", "qkv：把每一步都算给你看的注意力计算器"}.in(language),
           "qkv") {
   app.option_defaults()->group(Text{"Options", "选项"}.in(language));  // commands inherit it
-  app.set_version_flag("-V,--version", version_text,
-                       Text{"version, and those of the libraries", "版本，以及所用各库的版本"}.in(language));
-  app.set_help_flag("-h,--help", Text{"this help", "显示帮助"}.in(language));
+  const auto add_asking_flags = [language](CLI::App& to) {
+    to.set_version_flag("-V,--version", version_text,
+                        Text{"version, and those of the libraries", "版本，以及所用各库的版本"}.in(language));
+    to.set_help_flag("-h,--help", Text{"this help", "显示帮助"}.in(language));
+  };
+  add_asking_flags(app);
   app.require_subcommand(0, 1);
   const auto formatter = std::make_shared<HelpFormatter>();
   formatter->label("Usage", Text{"Usage", "用法"}.in(language));
@@ -213,7 +216,7 @@ CommandLine::CommandLine(std::span<const CommandRow> rows, Language language)
     assert(command.app->get_name() == row.name);
     command.app->allow_extras();
     command.app->group(Text{"Commands", "命令"}.in(language));
-    command.app->set_help_flag("-h,--help", Text{"this help", "显示帮助"}.in(language));
+    add_asking_flags(*command.app);
   }
 }
 
