@@ -41,10 +41,7 @@ const MatrixForm* form_of(const ConvertOptions& options, Diagnostics& diagnostic
     const auto form = row_named(forms, "--to", options.to, diagnostics);
     return form == forms.end() ? nullptr : &*form;
   }
-  const std::size_t folder = options.output.find_last_of('/');
-  const std::string name = options.output.substr(folder == std::string::npos ? 0 : folder + 1);
-  const std::size_t point = name.find_last_of('.');
-  const std::string extension = point == std::string::npos ? "" : name.substr(point);
+  const std::string extension = ending_of(options.output);
   for (const MatrixForm& form : forms) {
     if (extension == form.extension && !extension.empty()) return &form;
   }

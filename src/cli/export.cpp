@@ -42,7 +42,7 @@ std::optional<std::string> target_of(const ExportOptions& options, Diagnostics& 
     return named == all.end() ? std::nullopt : std::optional<std::string>(named->name);
   }
   for (const Target& target : all) {
-    if (options.output.ends_with(target.extension)) return target.name;
+    if (ending_of(options.output) == target.extension) return target.name;
   }
   std::string names;
   for (const Target& target : all) names += (names.empty() ? "" : ", ") + std::string(target.name);

@@ -63,6 +63,12 @@ constexpr std::array<FormatName, 8> kFormats{{{"text", ".txt", Format::text},
                                               {"csv", ".csv", Format::csv},
                                               {"npy", ".npy", Format::npy}}};
 
+// Endings of forms that nothing here writes: a file of such a name would be no such file.
+constexpr std::array<std::string_view, 32> kForeignEndings{
+    {".bmp", ".doc",  ".docx", ".eps", ".gif", ".gz",   ".ipynb", ".jpeg",        ".jpg",  ".m",   ".mat",
+     ".npz", ".ods",  ".odt",  ".pdf", ".pkl", ".png",  ".pptx",  ".ps",          ".pt",   ".pth", ".py",
+     ".rtf", ".tiff", ".tsv",  ".xls", ".xml", ".xlsx", ".yaml",  ".safetensors", ".webp", ".zip"}};
+
 bool is_offered(const SharedOptions& options, Format format) {
   return std::find(options.offered.begin(), options.offered.end(), format) != options.offered.end();
 }
@@ -91,6 +97,15 @@ constexpr std::array<DetailName, 4> kDetails{{{"summary", Detail::summary},
                                               {"full", Detail::full}}};
 
 }  // namespace
+
+std::string ending_of(const std::string& file) {
+  const std::size_t folder = file.find_last_of('/');
+  const std::size_t point = file.find_last_of('.');
+  if (point == std::string::npos || (folder != std::string::npos && point < folder)) return "";
+  std::string ending = file.substr(point);
+  for (char& c : ending) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return ending == ".htm" ? ".html" : ending;
+}
 
 void bad_value(const std::string& option, const std::string& value, const std::vector<std::string>& allowed,
                Diagnostics& diagnostics) {
@@ -339,7 +354,8 @@ void add_output_options(CLI::App& app, SharedOptions& options, Language language
   app.add_option(
          "-o,--output", options.output,
          Text{"write to this file, whole or not at all", "写入文件：要么完整写入，要么不动"}.in(language))
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->each([&options](const std::string& file) { options.has_empty_output = file.empty(); });
   app.add_option("--color", options.color, Text{"colour", "颜色"}.in(language))
       ->type_name("auto | always | never");
   app.add_flag(
@@ -392,6 +408,11 @@ std::optional<Presentation> presentation_of(const SharedOptions& options, Diagno
     p.language = Language::en;
   }
   if (options.color == "always") {
+  if (options.has_empty_output) {
+    diagnostics.error(
+        "", say({"--output: the name of the file is empty", "--output：文件名是空的"}),
+        say({"leave it out, or write -o -, for standard output", "要写到标准输出，请去掉它，或写 -o -"}));
+  }
     p.color = ColorChoice::always;
   } else if (options.color == "never") {
     p.color = ColorChoice::never;
@@ -430,14 +451,15 @@ std::optional<Presentation> presentation_of(const SharedOptions& options, Diagno
     const auto format = row_named(offered, "--format", options.format, diagnostics);
     if (format != offered.end()) p.format = format->format;
   } else if (!options.has_own_forms) {
-    for (const FormatName& f : kFormats) {
-      if (!options.output.ends_with(f.extension)) continue;
-      if (is_offered(options, f.format)) {
-        p.format = f.format;
-        continue;
-      }
+    const std::string ending = ending_of(options.output);
+    const auto form = std::find_if(kFormats.begin(), kFormats.end(),
+                                   [&](const FormatName& f) { return ending == f.extension; });
+    if (form != kFormats.end() && is_offered(options, form->format)) {
+      p.format = form->format;
+    } else if (form != kFormats.end() ||
+               std::find(kForeignEndings.begin(), kForeignEndings.end(), ending) != kForeignEndings.end()) {
       diagnostics.error(options.output,
-                        say({"this command does not write {0}", "这个命令不能写 {0}"}, f.extension),
+                        say({"this command does not write {0}", "这个命令不能写 {0}"}, ending),
                         offered.size() > 1 ? say({"it writes: {0}; --format text writes text under any name",
                                                   "可写：{0}；--format text 可用任何文件名"},
                                                  names_of(offered))

@@ -74,6 +74,7 @@ struct SharedOptions {
   bool ascii = false;
   bool asks_for_any_cell = false;  // also of what only --detail full shows
   bool has_own_forms = false;      // the command looks at --format and at the extension of --output itself
+  bool has_empty_output = false;   // -o '': a name that a script forgot to fill in
   bool is_quiet = false;
   bool is_verbose = false;
 };
@@ -107,6 +108,9 @@ void add_speed_options(CLI::App& app, SharedOptions& options, Language language)
 void add_heat_option(CLI::App& app, SharedOptions& options, Language language);
 // --output --color --ascii --lang -q -v.
 void add_output_options(CLI::App& app, SharedOptions& options, Language language);
+
+// ".md" of "notes/A.MD": what the name of an output file ends in, in lower case; "" where nothing does.
+std::string ending_of(const std::string& file);
 
 // Checks the options that are not about the problem itself.
 struct Presentation {
