@@ -98,6 +98,42 @@ def check_status(command, path):
         faults.append(f"{path}, changed: status {end.returncode}: {end.stdout}{end.stderr}")
 
 
+# A value of 1e-14 has digits too; and what is left of equal numbers is rounding, in whatever order they are added.
+SMALL = "scale = none\n[Q]\n1e-9\n[K]\n1\n[V]\n1e-14\n"
+CANCELLING = """scale = none
+gradient = yes
+[Q]
+0.1 0.7 0.3
+[K]
+0.2 0.3 0.5
+0.3 0.1 0.6
+[V]
+0.1 0.3
+0.1 0.3
+[d.output]
+0.7 0.9
+"""
+
+
+def check_digits(command, to, ending):
+    small, cancelling = (os.path.join(work, f"{name}-{to}{ending}") for name in ("small", "cancelling"))
+    for output, problem in ((small, SMALL), (cancelling, CANCELLING)):
+        end = subprocess.run([qkv, "export", "-", "--to", to, "-q", "-o", output, "--detail", "full"], input=problem, text=True)
+        assert end.returncode == 0
+        end = subprocess.run([*command, output], capture_output=True, text=True)
+        if end.returncode != 0:
+            faults.append(f"{output}: status {end.returncode}: {end.stdout}{end.stderr}")
+    with open(small, encoding="utf-8") as file:
+        text = file.read()
+    changed = re.sub(r'(check\("output", output, \[+)1e-14', r"\g<1>1.00000001e-14", text)
+    assert changed != text
+    with open(small, "w", encoding="utf-8") as file:
+        file.write(changed)
+    end = subprocess.run([*command, small], capture_output=True, text=True)
+    if end.returncode != 1 or not end.stdout.startswith("differs:\noutput\n"):
+        faults.append(f"{small}, changed: status {end.returncode}: {end.stdout}{end.stderr}")
+
+
 # As a user's import does it with "Evaluate formulas" ticked: separator, quote, UTF-8, from line 1.
 IMPORT = "CSV:44,34,76,1,,0,false,true,false,false,false,-1,true"
 
@@ -179,6 +215,7 @@ def main():
         alone = os.path.join(work, f"alone-{to}.py")
         export(hand, to, alone)
         check_status([sys.executable], alone)
+        check_digits([sys.executable], to, ".py")
     if shutil.which("octave-cli") is None:
         skipped.append("octave")
     else:
@@ -186,6 +223,7 @@ def main():
         alone = os.path.join(work, "alone.m")
         export(hand, "octave", alone)
         check_status(["octave-cli", "-qf", "--no-history"], alone)
+        check_digits(["octave-cli", "-qf", "--no-history"], "octave", ".m")
     cells = 0
     if shutil.which("soffice") is None:
         skipped.append("LibreOffice")

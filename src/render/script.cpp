@@ -15,12 +15,17 @@
 #include "render/matrix_form.h"
 #include "render/script_lines.h"
 #include "report/formula.h"
+#include "run/apply.h"
 
 namespace qkv {
 namespace {
 
 // A matrix in one line up to this many characters, else a line a row.
 constexpr std::size_t kLongestLine = 96;
+
+// 9 digits, and what is nothing, as the scripts write them.
+constexpr double kTolerance = 1e-9;
+constexpr double kLeast = 1e-300;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -57,6 +62,7 @@ class Script {
 
   std::string write() {
     const std::vector<NodeId> steps = exported_steps(plan_, telling_, is_brief());
+    for (const Node& node : plan_.nodes) doubles_.push_back(value_of(node, doubles_));
     for (const NodeId id : steps) step(id);
     bool is_all_finite = true;
     for (const NodeId id : steps) is_all_finite = is_all_finite && is_finite(trace_.values(id));
@@ -114,6 +120,26 @@ class Script {
         cells[static_cast<std::size_t>(i)].push_back(in_digits(values(i, j)));
     }
     return cells;
+  }
+
+  // Where numbers cancel, a script has fewer than 9 right digits of what is left.  It computes in doubles,
+  // and the proved bound of these tells how far off they can be; other sums are made in another order. 0
+  // where the 9 digits leave room enough.
+  double rounding_in(NodeId id) {
+    constexpr double kOtherOrders = 16;
+    constexpr double kUnknown = 1e-12;
+    const Matrix& values = trace_.values(id);
+    double most = 0;
+    for (Index i = 0; i < values.rows(); ++i) {
+      for (Index j = 0; j < values.cols(); ++j) {
+        const double bound = kOtherOrders * doubles_[id](i, j).error;
+        if (!std::isfinite(values(i, j)) ||
+            bound <= std::max(kTolerance / 10 * std::abs(values(i, j)), kLeast))
+          continue;
+        most = std::max(most, std::isfinite(bound) ? bound : kUnknown);
+      }
+    }
+    return most;
   }
 
   // As they were written; symbols as the names of columns, which hold their coefficients.
@@ -329,7 +355,9 @@ class Script {
     body_ += left + right + end;
     if (!is_given) {
       const std::string call = "check(" + literal(node.id) + ", " + names_[id] + ", ";
-      body_ += call + in_rows(values_of(id), call.size()) + ")" + end;
+      const double rounding = rounding_in(id);
+      body_ += call + in_rows(values_of(id), call.size()) +
+               (rounding > 0 ? fmt::format(", {:.0e}", rounding) : "") + ")" + end;
     }
     body_ += "\n";
   }
@@ -361,6 +389,11 @@ class Script {
     return out;
   }
 
+  std::string tolerance_comment() const {
+    return comment(in(say({"to 9 digits; where numbers cancel, within what rounding amounts to",
+                           "核对到 9 位数字；相减抵消之处，容许舍入带来的差"})));
+  }
+
   std::string python_head(bool is_all_finite) const {
     const bool uses_math = language_.is_torch || body_.find("math.") != std::string::npos;
     std::string out = std::string(uses_math ? "import math\n" : "") + "import sys\n\nimport numpy as np\n\n";
@@ -373,27 +406,30 @@ class Script {
     }
     const std::string expected =
         language_.is_torch ? "torch.tensor(expected, dtype=torch.float64)" : "np.array(expected)";
-    out +=
-        "agreed = 0\n\n\ndef check(step, value, expected):\n    global agreed\n    expected = " + expected +
-        "\n"
-        "    same_shape = value.shape == expected.shape\n"
-        "    if not (same_shape and np.allclose(value, expected, rtol=1e-9, atol=1e-12, equal_nan=True)):\n"
-        "        print(" +
-        in(say({"\"differs:\", step", "\"不一致：\", step"})) +
-        ", value, expected, sep=\"\\n\")\n"
-        "        sys.exit(1)\n"
-        "    agreed += 1\n\n\n";
+    out += "agreed = 0\n\n\ndef check(step, value, expected, rounding=1e-300):\n    " + tolerance_comment() +
+           "    global agreed\n    expected = " + expected +
+           "\n"
+           "    same_shape = value.shape == expected.shape\n"
+           "    if not (same_shape and np.allclose(value, expected, rtol=1e-9, atol=rounding, "
+           "equal_nan=True)):\n"
+           "        print(" +
+           in(say({"\"differs:\", step", "\"不一致：\", step"})) +
+           ", value, expected, sep=\"\\n\")\n"
+           "        sys.exit(1)\n"
+           "    agreed += 1\n\n\n";
     return language_.is_torch ? in_torch(std::move(out)) : out;
   }
 
   std::string octave_head() const {
     return "1;  " + comment(in(say({"a script, not a file of one function", "这是脚本，不是函数文件"}))) +
            "global agreed\nagreed = 0;\n\n"
-           "function check(step, value, expected)\n"
+           "function check(step, value, expected, rounding)\n  " +
+           tolerance_comment() +
            "  global agreed\n"
+           "  if nargin < 4, rounding = 1e-300; end\n"
            "  same = isequal(size(value), size(expected));\n"
            "  if same\n"
-           "    near = isfinite(expected) & abs(value - expected) <= 1e-12 + 1e-9 * abs(expected);\n"
+           "    near = isfinite(expected) & abs(value - expected) <= rounding + 1e-9 * abs(expected);\n"
            "    same = all((near | value == expected | (isnan(value) & isnan(expected)))(:));\n"
            "  end\n"
            "  if ! same\n"
@@ -433,6 +469,7 @@ class Script {
   const About& about_;
   const Telling& telling_;
   const std::vector<std::string> names_;
+  std::vector<BoundedMatrix> doubles_;  // of every node, for their bounds
   std::map<std::vector<std::vector<std::string>>, std::string> masks_;
   std::set<std::string_view> called_;
   std::string body_;
