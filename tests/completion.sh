@@ -93,6 +93,7 @@ for shell in bash zsh fish; do
   offers 'qkv trace --mask win' window:
   offers 'qkv completion ' bash zsh fish
   offers 'qkv check -f c' csv
+  offers 'qkv trace --heat cividi'
 done
 # Each of its own manner.
 shell=bash
@@ -100,6 +101,8 @@ if command -v bash >/dev/null; then
   offers 'qkv trace ' folder tea.qkv 'two words.qkv'
   offers 'qkv t' tea.qkv trace 'two words.qkv'
   offers 'qkv trace --format=j' json
+  offers 'qkv trace --heat=' viridis cividis gray
+  offers 'qkv trace --heat=c' cividis
   offers 'qkv trace --scale ' '1/sqrt\(d_k\)' none
   offers 'qkv check tea.qkv n' notes.txt
   offers 'qkv trace -o n' notes.txt
@@ -111,12 +114,14 @@ if command -v zsh >/dev/null; then
   offers 'qkv check tea.qkv n' notes.txt +
   offers 'qkv trace --scale ' '1/sqrt\(d_k\)' none
   offers 'qkv trace --format=j' json
+  offers 'qkv trace --heat=c' cividis
 fi
 shell=fish
 if command -v fish >/dev/null; then
   offers 'qkv check tea.qkv n' notes.txt +
   offers 'qkv trace --scale ' '1/sqrt(d_k)' none
   offers 'qkv trace --format=j' --format=json
+  offers 'qkv trace --heat=c' --heat=cividis
 fi
 
 echo "$cases completions, $failed failures"

@@ -23,7 +23,7 @@ using Kind = Completion::Kind;
 struct OptionWords {
   std::vector<std::string> names;  // with their dashes
   std::string meaning;
-  bool takes_value = false;
+  bool takes_value = false;  // as the next word, too; --heat has its value behind '=' or none
   Completion value;
   bool operator==(const OptionWords&) const = default;
 };
@@ -62,7 +62,7 @@ OptionWords words_of(const CLI::Option& option) {
   for (const std::string& name : option.get_lnames()) words.names.push_back("--" + name);
   words.meaning = option.get_description();
   words.takes_value = option.get_items_expected_max() > 0;
-  if (words.takes_value) words.value = completion_of(option.get_type_name());
+  words.value = completion_of(option.get_type_name());
   return words;
 }
 
@@ -136,6 +136,12 @@ constexpr std::string_view kBashMiddle = R"bash(  esac
       count=$((count + 1))
     fi
   done
+  # A value that may be left out is one behind '=' alone.
+  if [[ ${COMP_WORDS[COMP_CWORD]} == = ]]; then
+    before=${COMP_WORDS[COMP_CWORD-1]}
+  elif ((COMP_CWORD > 2)) && [[ ${COMP_WORDS[COMP_CWORD-1]} == = ]]; then
+    before=${COMP_WORDS[COMP_CWORD-2]}
+  fi
   if [[ -n $before ]]; then
     case "$command $before" in
 )bash";
@@ -199,7 +205,7 @@ std::vector<std::pair<Completion, std::vector<std::string>>> bash_values(
   std::map<std::string, std::vector<std::pair<std::string, Completion>>> by_option;
   for (const CommandWords& command : commands) {
     for (const OptionWords& option : command.options) {
-      if (!option.takes_value) continue;
+      if (!option.takes_value && option.value.kind == Kind::nothing) continue;
       for (const std::string& name : option.names) by_option[name].emplace_back(command.name, option.value);
     }
   }
@@ -292,8 +298,10 @@ std::string zsh_option(const OptionWords& option) {
   std::string out;
   for (const std::string& name : option.names) {
     std::string spec = option.names.size() > 1 ? "(" + joined(option.names) + ")" : "";
-    spec += name + (option.takes_value && name.starts_with("--") ? "=" : "") + meaning;
-    if (option.takes_value) spec += ":value:" + zsh_action(option.value);
+    const bool may_have_one = !option.takes_value && option.value.kind != Kind::nothing;
+    spec += name + (option.takes_value && name.starts_with("--") ? "=" : may_have_one ? "=-" : "") + meaning;
+    if (option.takes_value || may_have_one)
+      spec += (may_have_one ? "::value:" : ":value:") + zsh_action(option.value);
     out += " \\\n        " + in_quotes(spec);
   }
   return out;
@@ -340,7 +348,8 @@ std::string fish_option(const OptionWords& option) {
   for (const std::string& name : option.names)
     out += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
   if (option.value.kind == Kind::words) {
-    out += " -x -a '" + escaped(escaped(joined(option.value.words), "()"), "'") + "'";
+    out += std::string(option.takes_value ? " -x" : "") + " -a '" +
+           escaped(escaped(joined(option.value.words), "()"), "'") + "'";
   } else if (option.value.kind == Kind::file) {
     out += " -r -F";
   } else if (option.takes_value) {

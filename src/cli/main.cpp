@@ -22,6 +22,7 @@
 #include "cli/progress.h"
 #include "cli/shared.h"
 #include "cli/version.h"
+#include "render/colormap.h"
 
 namespace qkv {
 namespace {
@@ -142,7 +143,7 @@ class HelpFormatter : public CLI::Formatter {
     std::string name = "  " + make_option_name(option, is_positional) + make_option_opts(option);
     if (const std::size_t brace = name.find('{'); brace != std::string::npos) {
       const std::size_t end = name.find('}', brace);
-      name.replace(brace, end + 1 - brace, "[=" + name.substr(brace + 1, end - brace - 1) + "]");
+      name.replace(brace, std::string::npos, "[=" + name.substr(brace + 1, end - brace - 1) + "]");
     }
     const std::string meaning = make_option_desc(option);
     if (meaning.empty()) return name + "\n";
@@ -220,6 +221,18 @@ CommandLine::CommandLine(std::span<const CommandRow> rows, Language language)
   }
 }
 
+// The name of colours that follows --heat as a word of its own, where CLI11 takes it for a file; else "".
+std::string colours_apart(const std::vector<std::string>& arguments) {
+  for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
+    const std::string& next = arguments[i + 1];
+    std::error_code ignored;
+    const bool is_map =
+        std::any_of(kColorMaps.begin(), kColorMaps.end(), [&](const auto& map) { return next == map.name; });
+    if (arguments[i] == "--heat" && is_map && !std::filesystem::exists(next, ignored)) return next;
+  }
+  return "";
+}
+
 // What CLI11 did not understand; a "--" says "no options from here on".
 std::vector<std::string> leftovers_of(const Command& command) {
   std::vector<std::string> leftovers = command.app->remaining();
@@ -271,7 +284,8 @@ int main_of(std::vector<std::string> arguments) {
       arguments.insert(arguments.begin(), "trace");
     }
     if (arguments.front() == "softmax") protect_negative_numbers(arguments);
-    if (const auto row = named(); row != kCommands.end() && !row->asks_about_all) {
+    if (const auto row = named();
+        row != kCommands.end() && !row->asks_about_all && colours_apart(arguments).empty()) {
       if (const auto status = run_with_named_options(*row, arguments, language)) return *status;
     }
   }
@@ -288,6 +302,13 @@ int main_of(std::vector<std::string> arguments) {
   }
   const Command* command = line.used();
   if (command == nullptr) return print(line.app.help(), language);
+  const std::string colours = colours_apart(arguments);
+  if (!colours.empty() && command->app->get_option_no_throw("--heat") != nullptr) {
+    complain(say({"--heat takes its colours behind '=', not as the next word",
+                  "--heat 的配色要写在“=”后面，不能另写一个词"}),
+             say({"write --heat={0}", "请写成 --heat={0}"}, colours), language);
+    return kBadUsage;
+  }
   const std::vector<std::string> leftovers = leftovers_of(*command);
   if (!leftovers.empty()) return refuse_leftovers(leftovers, *command->app, language);
   return run(*command, language);

@@ -346,7 +346,8 @@ void add_heat_option(CLI::App& app, SharedOptions& options, Language language) {
                     "it; --heat={0}",
                     "用底色显示每个数的大小；没有颜色时在旁边用浓淡表示；--heat={0}"},
                    names_of(kColorMaps))
-                   .in(language));
+                   .in(language))
+      ->type_name(names_of(kColorMaps));
 }
 
 void add_output_options(CLI::App& app, SharedOptions& options, Language language) {
