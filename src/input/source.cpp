@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -97,6 +98,19 @@ Said near_file(const std::filesystem::path& name) {
 }
 
 struct CloseFile {
+// Markup of a browser: what stands in it would be read as whatever its numbers look like.
+bool is_page(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  for (const std::string_view begin : {"<!doctype", "<html", "<svg", "<?xml"}) {
+    const bool is_same = text.size() > begin.size() &&
+                         std::equal(begin.begin(), begin.end(), text.begin(), [](char low, char c) {
+                           return low == (c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
+                         });
+    if (is_same) return true;
+  }
+  return false;
+}
+
   void operator()(std::FILE* file) const {
     if (file != stdin) std::fclose(file);
   }
@@ -137,6 +151,12 @@ SourcePtr source_from_text(std::string name, std::string text, Diagnostics& diag
   }
   if (const auto at = invalid_utf8_at(text)) {
     return refuse(
+  if (is_page(text)) {
+    return refuse(say({"this is a page (HTML, SVG or XML), which qkv writes but does not read",
+                       "这是网页或图（HTML、SVG 或 XML），qkv 能写但不能读"}),
+                  say({"give the text, JSON, CSV or Markdown of the same numbers",
+                       "请给出同样这些数的文本、JSON、CSV 或 Markdown"}));
+  }
         say({"not UTF-8: byte {0} (offset {1}) is 0x{2}", "不是 UTF-8：第 {0} 个字节（偏移 {1}）是 0x{2}"},
             *at + 1, *at, fmt::format("{:02x}", static_cast<unsigned char>(text[*at]))),
         say({"if the file was saved as GBK, save it again as UTF-8", "如果文件是 GBK 编码，请另存为 UTF-8"}));
