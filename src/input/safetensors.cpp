@@ -68,15 +68,49 @@ std::optional<std::uint64_t> size_of(const TensorEntry& entry, std::uint64_t mos
   return size;
 }
 
-// Where the file tells what it really is.
-bool is_of_pytorch(std::string_view first, const std::string& name) {
-  const bool is_zip = first.starts_with("PK\x03\x04");
-  const bool is_pickle = first.size() > 1 && first[0] == '\x80' && first[1] >= '\x02' && first[1] <= '\x05';
+// torch.save writes a zip archive in which data.pkl stands first; before version 1.6 it wrote a pickle that
+// begins with a number of its own.
+constexpr std::string_view kZip = "PK\x03\x04";
+constexpr std::string_view kOldPytorch = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9";
+constexpr std::size_t kBeginning = 4096;
+
+bool is_of_pytorch(std::string_view bytes, const std::string& name) {
+  const bool is_pickle = bytes.size() > 1 && bytes[0] == '\x80' && bytes[1] >= '\x02' && bytes[1] <= '\x05';
   const bool has_ending = name.ends_with(".pt") || name.ends_with(".pth") || name.ends_with(".bin");
-  return is_zip || (is_pickle && has_ending);
+  if (bytes.starts_with(kZip))
+    return has_ending || bytes.substr(0, kBeginning).find("/data.pkl") != std::string_view::npos;
+  return bytes.starts_with(kOldPytorch) || (is_pickle && has_ending);
+}
+
+// "m.safetensors" of "m.pt".
+std::string renamed(const std::string& name) {
+  const std::size_t folder = name.rfind('/');
+  const std::size_t point = name.rfind('.');
+  const bool has_ending = point != std::string::npos && (folder == std::string::npos || point > folder);
+  return (has_ending ? name.substr(0, point) : name) + ".safetensors";
 }
 
 }  // namespace
+
+bool is_tensor_file(std::string_view bytes) {
+  if (bytes.size() <= kLengthBytes || bytes[kLengthBytes] != '{') return false;
+  return bits_of(bytes.substr(0, kLengthBytes), false) <= kLongestHeader;
+}
+
+bool refuse_pytorch(const std::string& name, std::string_view bytes, Diagnostics& diagnostics) {
+  if (!is_of_pytorch(bytes, name)) return false;
+  const std::string file = name == "-" ? "model.pt" : name;
+  diagnostics.error(
+      name,
+      say({"this is PyTorch's own format, which holds a program; safetensors is read",
+           "这是 PyTorch 自己的格式，其中含有程序；可读的是 safetensors"}),
+      say({"in Python: from safetensors.torch import save_file; save_file(torch.load(\"{0}\", "
+           "weights_only=True), \"{1}\")",
+           "在 Python 中：from safetensors.torch import save_file; save_file(torch.load(\"{0}\", "
+           "weights_only=True), \"{1}\")"},
+          file, renamed(file)));
+  return true;
+}
 
 std::string shape_text(const TensorEntry& entry) {
   std::string text;
@@ -100,20 +134,24 @@ std::optional<TensorFile> read_tensor_file(const std::string& name, Diagnostics&
     return refuse(say({"cannot be read", "无法读取"}), say({"is the name right?", "文件名对吗？"}));
   const auto size = static_cast<std::uint64_t>(end);
   stream.seekg(0);
-  std::string first(static_cast<std::size_t>(std::min(size, kLengthBytes)), '\0');
+  std::string first(static_cast<std::size_t>(std::min<std::uint64_t>(size, kBeginning)), '\0');
   stream.read(first.data(), static_cast<std::streamsize>(first.size()));
-  if (is_of_pytorch(first, name)) {
-    return refuse(say({"this is PyTorch's own format, which holds a program; safetensors is read",
-                       "这是 PyTorch 自己的格式，其中含有程序；可读的是 safetensors"}),
-                  say({"in Python: from safetensors.torch import save_file; save_file(torch.load(\"{0}\", "
-                       "weights_only=True), \"{1}\")",
-                       "在 Python 中：from safetensors.torch import save_file; save_file(torch.load(\"{0}\", "
-                       "weights_only=True), \"{1}\")"},
-                      name, name.substr(0, name.rfind('.')) + ".safetensors"));
+  if (refuse_pytorch(name, first, diagnostics)) return std::nullopt;
+  if (first.starts_with(kZip)) {
+    return refuse(say({"this is a zip archive, as .npz is; safetensors is read",
+                       "这是 zip 压缩包（.npz 也是）；可读的是 safetensors"}),
+                  say({"in Python: from safetensors.numpy import save_file; "
+                       "save_file(dict(numpy.load(\"{0}\")), \"{1}\")",
+                       "在 Python 中：from safetensors.numpy import save_file; "
+                       "save_file(dict(numpy.load(\"{0}\")), \"{1}\")"},
+                      name, renamed(name)));
   }
   const Said no_safetensors = say({"this is no safetensors file", "这不是 safetensors 文件"});
-  const std::uint64_t header = first.size() == kLengthBytes ? bits_of(first, false) : 0;
+  const std::uint64_t header =
+      first.size() >= kLengthBytes ? bits_of(first.substr(0, kLengthBytes), false) : 0;
   if (header < 2 || header > kLongestHeader || header > size - kLengthBytes) return refuse(no_safetensors);
+  stream.clear();  // a short file was read to its end
+  stream.seekg(kLengthBytes);
   std::string text(static_cast<std::size_t>(header), '\0');
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   const Json json = stream ? Json::parse(text, nullptr, false) : Json();

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/diagnostic.h"
@@ -45,6 +46,13 @@ struct TensorNumbers {
 // others.
 std::optional<TensorNumbers> read_tensor(const TensorFile& file, const TensorEntry& entry,
                                          Diagnostics& diagnostics);
+
+// Whether a file that begins so is of safetensors; a text has no byte that is zero.
+bool is_tensor_file(std::string_view bytes);
+
+// The error for what PyTorch's torch.save makes, and for other zip archives: true where `bytes`, the file or
+// its beginning, are of one.  `name` is that of the file.
+bool refuse_pytorch(const std::string& name, std::string_view bytes, Diagnostics& diagnostics);
 
 // "(4, 8)"
 std::string shape_text(const TensorEntry& entry);

@@ -16,6 +16,7 @@
 #include "base/display_width.h"
 #include "base/suggest.h"
 #include "input/npy.h"
+#include "input/safetensors.h"
 
 namespace qkv {
 namespace {
@@ -97,7 +98,6 @@ Said near_file(const std::filesystem::path& name) {
   return say({"did you mean '{0}'?", "是不是想写“{0}”？"}, quotable(found.string()));
 }
 
-struct CloseFile {
 // Markup of a browser: what stands in it would be read as whatever its numbers look like.
 bool is_page(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
@@ -111,6 +111,7 @@ bool is_page(std::string_view text) {
   return false;
 }
 
+struct CloseFile {
   void operator()(std::FILE* file) const {
     if (file != stdin) std::fclose(file);
   }
@@ -134,6 +135,14 @@ SourcePtr source_from_text(std::string name, std::string text, Diagnostics& diag
     if (!array) return nullptr;
     return std::make_shared<Source>(Source{std::move(name), std::move(array->text), array->digits});
   }
+  if (refuse_pytorch(name, text, diagnostics)) return nullptr;
+  if (is_tensor_file(text)) {
+    return refuse(say({"this is a safetensors file, which holds a model's tensors",
+                       "这是 safetensors 文件，里面是模型的张量"}),
+                  say({"qkv trace --weights {0} takes the matrices of one layer from it",
+                       "qkv trace --weights {0} 从中取一层的矩阵"},
+                      name == "-" ? "FILE" : name));
+  }
   if (text.starts_with("PK\x03\x04")) {
     return refuse(say({"this is a zip archive, as .npz is", "这是 zip 压缩包（.npz 也是）"}),
                   say({"save the matrix alone with numpy.save", "请用 numpy.save 单独保存这个矩阵"}));
@@ -142,6 +151,12 @@ SourcePtr source_from_text(std::string name, std::string text, Diagnostics& diag
   drop_colours(text);
   write_line_ends(text);
   if (text.empty()) return refuse(say({"the file is empty", "文件是空的"}));
+  if (is_page(text)) {
+    return refuse(say({"this is a page (HTML, SVG or XML), which qkv writes but does not read",
+                       "这是网页或图（HTML、SVG 或 XML），qkv 能写但不能读"}),
+                  say({"give the text, JSON, CSV or Markdown of the same numbers",
+                       "请给出同样这些数的文本、JSON、CSV 或 Markdown"}));
+  }
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
     return refuse(say({"the text is UTF-16; qkv reads UTF-8", "这是 UTF-16 文本；qkv 读取 UTF-8"}),
                   say({"save it again as UTF-8", "请另存为 UTF-8"}));
@@ -151,12 +166,6 @@ SourcePtr source_from_text(std::string name, std::string text, Diagnostics& diag
   }
   if (const auto at = invalid_utf8_at(text)) {
     return refuse(
-  if (is_page(text)) {
-    return refuse(say({"this is a page (HTML, SVG or XML), which qkv writes but does not read",
-                       "这是网页或图（HTML、SVG 或 XML），qkv 能写但不能读"}),
-                  say({"give the text, JSON, CSV or Markdown of the same numbers",
-                       "请给出同样这些数的文本、JSON、CSV 或 Markdown"}));
-  }
         say({"not UTF-8: byte {0} (offset {1}) is 0x{2}", "不是 UTF-8：第 {0} 个字节（偏移 {1}）是 0x{2}"},
             *at + 1, *at, fmt::format("{:02x}", static_cast<unsigned char>(text[*at]))),
         say({"if the file was saved as GBK, save it again as UTF-8", "如果文件是 GBK 编码，请另存为 UTF-8"}));
