@@ -118,8 +118,7 @@ class HeaderReader {
       std::size_t length = 0;
       for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
         // Beyond the limit it is too large whatever follows; more digits must not wrap around.
-        if (length <= kLongestAxis)
-          length = length * 10 + static_cast<std::size_t>(text_[at_] - '0');
+        if (length <= kLongestAxis) length = length * 10 + static_cast<std::size_t>(text_[at_] - '0');
       }
       if (at_ == begin) return false;
       take('L');  // as Python 2 wrote long integers
@@ -200,7 +199,7 @@ std::string shape_text(const std::vector<std::size_t>& shape) {
   std::string text;
   for (const std::size_t length : shape) {
     const bool is_cut = length > static_cast<std::size_t>(kMostCells);
-    text += (text.empty() ? "" : ", ") + (is_cut ? "more than 1,000,000" : std::to_string(length));
+    text += (text.empty() ? "" : ", ") + (is_cut ? "> 1,000,000" : std::to_string(length));
   }
   return "(" + text + (shape.size() == 1 ? ",)" : ")");
 }
