@@ -1,6 +1,7 @@
 // qkv export FILE --to numpy | torch | octave | csv: the same steps as a program, or as a spreadsheet.
 
 #include <algorithm>
+#include <cmath>
 
 #include "cli/worked.h"
 #include "render/script.h"
@@ -51,6 +52,17 @@ std::optional<std::string> target_of(const ExportOptions& options, Diagnostics& 
   return std::nullopt;
 }
 
+// A score of 1e600 is no infinity, but doubles end before.
+bool is_beyond_doubles(const Trace& trace, NodeId id) {
+  const Matrix& values = trace.values(id);
+  for (Index i = 0; i < values.rows(); ++i) {
+    for (Index j = 0; j < values.cols(); ++j) {
+      if (std::isinf(values(i, j)) && trace.text(id, i, j, 0).find("inf") == std::string::npos) return true;
+    }
+  }
+  return false;
+}
+
 std::string written(const std::string& target, const Trace& trace, const Worked& worked) {
   if (target == kSpreadsheet) return render_spreadsheet(trace, worked.telling);
   const auto languages = script_languages();
@@ -78,6 +90,16 @@ int run_export(const ExportOptions& options) {
                            "各步一共有 {0} 个数，太多，最多写出 {1} 个"},
                           numbers, kMostNumbers),
                       say({"make the problem smaller", "请把题目改小一些"}));
+    return finish(options, diagnostics);
+  }
+  if (const auto scores = infinite_scores(trace);
+      scores && *target != kSpreadsheet && is_beyond_doubles(trace, *scores)) {
+    diagnostics.error(
+        "",
+        say({"{0} holds a number beyond the largest double, 1.8e308, in which a script computes",
+             "{0} 里有的数超过最大的 double（1.8e308），而脚本用 double 计算"},
+            trace.plan()[*scores].id),
+        say({"make the numbers of the problem smaller", "请把题目里的数改小一些"}));
     return finish(options, diagnostics);
   }
   if (const auto scores = infinite_scores(trace); scores && *target != kSpreadsheet) {
