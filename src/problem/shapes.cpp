@@ -162,7 +162,8 @@ class ShapeFitter {
             from);
       return;
     }
-    const bool may_be_transposed = stored.cols == x.cols;
+    // Who said the layout, as --weights does, is not told to say another.
+    const bool may_be_transposed = stored.cols == x.cols && draft_.settings.find("layout") == nullptr;
     error(say({"{0} is {1} but {2} is {3}: {0}·{2} needs {4} in {2}",
                "{0} 是 {1}，而 {2} 是 {3}：{0}·{2} 要求 {2} 有 {4} 行"},
               left, size_text(x), right, size_text(stored), counted(x.cols, "row")),
