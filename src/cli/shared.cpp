@@ -408,12 +408,12 @@ std::optional<Presentation> presentation_of(const SharedOptions& options, Diagno
     }
     p.language = Language::en;
   }
-  if (options.color == "always") {
   if (options.has_empty_output) {
     diagnostics.error(
         "", say({"--output: the name of the file is empty", "--output：文件名是空的"}),
         say({"leave it out, or write -o -, for standard output", "要写到标准输出，请去掉它，或写 -o -"}));
   }
+  if (options.color == "always") {
     p.color = ColorChoice::always;
   } else if (options.color == "never") {
     p.color = ColorChoice::never;
