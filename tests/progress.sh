@@ -35,10 +35,12 @@ on_terminal "TERM=dumb $long -o result.txt"
 $long >out 2>err
 [ ! -s err ] || fail "a pipe sees progress: $(cat -v err)"
 
-# Ctrl-C: status by signal, the line erased, no file begun.  A script in the background ignores SIGINT, so that is undone.
+# Ctrl-C: status by signal, the line erased, no file begun.  A script in the background ignores
+# SIGINT, one under nohup SIGHUP; that is undone.
 rm result.txt
 interrupt='import signal, subprocess, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 process = subprocess.Popen(sys.argv[2:])
 time.sleep(1.6)
 process.send_signal(getattr(signal, sys.argv[1]))
