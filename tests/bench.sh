@@ -192,7 +192,7 @@ steps_row() { # ROW ROWS-OF-THE-PROBLEM TURNS
   n_steps=$2
   data "$n_steps"
   round() {
-    traced t_qkv "$n_steps"
+    traced t_qkv "$n_steps" --threads 1
     [ $has_threads = no ] || traced t_two "$n_steps" --threads 2
     numpy_program t_numpy steps "$n_steps"
   }
@@ -216,8 +216,8 @@ if wanted 4; then
   else
     data "$n_text"
     round() {
-      traced t_qkv "$n_text" --only-output
-      [ $has_fast = no ] || traced t_fast "$n_text" --only-output --fast
+      traced t_qkv "$n_text" --only-output --threads 1
+      [ $has_fast = no ] || traced t_fast "$n_text" --only-output --fast --threads 1
       numpy_program t_numpy text "$n_text"
       numpy_program t_strips text-strips "$n_text"
       [ $has_torch = no ] || numpy_program t_torch text-torch "$n_text" 1
@@ -288,8 +288,8 @@ if wanted 7; then
     data $((n_long / 4))
     data "$n_long"
     round() {
-      traced t_qkv "$n_long" --only-output
-      traced t_quarter $((n_long / 4)) --only-output
+      traced t_qkv "$n_long" --only-output --threads 1
+      traced t_quarter $((n_long / 4)) --only-output --threads 1
       numpy_program t_numpy text "$n_long"
       numpy_program t_strips text-strips "$n_long"
     }
@@ -307,22 +307,17 @@ fi
 if wanted 8; then
   rows_read=$(size 10000 240000)
   what="reading $(size 4 100) MB of text"
-  if [ $has_large = no ]; then
-    later 8 "$what" 'this qkv traces every step: too slow'
-  else
-    "$bench" data "$rows_read" $d 1 >"$work/q.read"
-    "$bench" data 2 $d 2 >"$work/k.read"
-    "$bench" data 2 1 3 >"$work/v.read"
-    round() {
-      program t_qkv "$qkv" trace --q "$work/q.read" --k "$work/k.read" --v "$work/v.read" --only-output
-      [ -z "$python" ] || program t_numpy "$python" "$peers" loadtxt "$work/q.read"
-    }
-    turns "$(size 2 5)" round
-    title 8 "$what, 2 keys"
-    against t_numpy 'numpy.loadtxt, reading only'
-    figure 'read, whole process' "$(calculate '%.0f MB/s' 'b / s / 1e6' b="$(wc -c <"$work/q.read")" s="$(of t_qkv)")"
-    rm -f "$work/q.read"
-  fi
+  "$bench" data "$rows_read" $d 1 >"$work/q.read"
+  round() {
+    program t_qkv "$qkv" convert "$work/q.read" --to npy
+    [ -z "$python" ] || program t_numpy "$python" "$peers" loadtxt "$work/q.read"
+  }
+  turns "$(size 2 5)" round
+  title 8 "$what, written as an array"
+  against t_numpy 'numpy.loadtxt, reading only'
+  figure 'read, whole process' "$(calculate '%.0f MB/s' 'b / s / 1e6' b="$(wc -c <"$work/q.read")" s="$(of t_qkv)")"
+  figure 'peak memory, of the numbers' "$(calculate '%.2f' "m * 1024 / (n * $d * 8)" m="$(of t_qkv 2)" n="$rows_read")"
+  rm -f "$work/q.read"
 fi
 
 if wanted 9; then
@@ -352,7 +347,7 @@ if wanted 10; then
   if [ $has_threads = yes ]; then
     data "$n_text"
     round() {
-      traced t_one "$n_text" --only-output
+      traced t_one "$n_text" --only-output --threads 1
       traced t_qkv "$n_text" --only-output --threads 2
     }
     turns "$(size 3 7)" round
