@@ -565,8 +565,9 @@ TEST_CASE("before and behind a matrix nothing that changes its numbers is overlo
                                       {"\\mathbf{Q} = ", "\\in\\mathbb{R}^{2\\times 2}"},
                                       {"Q = ", "_{2\\times 2} \\quad \\text{and}"},
                                       {"\\begin{aligned} Q &= ", " \\\\ \\end{aligned}"}}) {
-    CAPTURE(before);
-    CHECK(pasted(before + matrix + after) == in_form("1 2 ; 3 4", "a LaTeX matrix"));
+    const std::string paste = before + matrix + after;
+    CAPTURE(paste);
+    CHECK(pasted(paste) == in_form("1 2 ; 3 4", "a LaTeX matrix"));
   }
   for (const std::string text :
        {"-[1 2; 3 4]", "2*[1 2]", "A = -[1 2; 3 4]", "-np.array([[1, 2]])", "2*np.array([[1, 2]])"}) {
@@ -594,8 +595,9 @@ TEST_CASE("a call that computes is refused; what it would give is not written th
                                    {"[[exp(1), 2]]", "exp"},
                                    {"np.linalg.inv(np.array([[1,2],\n[3,4]]))", "np.linalg.inv"},
                                    {"IdentityMatrix[2]", "IdentityMatrix"}}) {
-    CAPTURE(text);
-    CHECK(pasted(text).messages ==
+    const std::string call = text;
+    CAPTURE(call);
+    CHECK(pasted(call).messages ==
           "error: '" + std::string(name) + "(…)' is a call that computes, and code is not run\n");
   }
   CHECK(pasted("A(1, 2)").matrix == "A: 1 2");  // a point and its coordinates
