@@ -58,7 +58,7 @@ build_and_test() ( # DIR TARGETS CMAKE-OPTION...
     build "$dir" "$target" -DBUILD_TESTING=ON -DQKV_DEVELOPER=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-g1 "$@"
   done
   # Other programs read what the first build writes; once is enough, and a program with sanitizers is slow.
-  unit_tests "$dir" --exclude-regex '^(forms|export|html|written)$'
+  unit_tests "$dir" --exclude-regex '^(forms|export|html|written|detect|onnx)$'
 )
 # A second compiler reads everything, the program too, and src/ without the precompiled header, which hides a forgotten
 # include.

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "input/source.h"
@@ -55,7 +56,11 @@ std::string everything(const Trace& trace, const std::vector<Printed>& printed, 
 
 TEST_CASE("every example shows in every form what it shows with every number enclosed before") {
   int examples = 0;
+  // Where every operation is watched, a fifth of them.
+  const int step = std::getenv("QKV_SHEETS") != nullptr ? 5 : 1;
+  int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(QKV_SOURCE_DIR "/examples")) {
+    if (count++ % step != 0) continue;
     if (entry.path().extension() != ".qkv") continue;
     const std::string name = entry.path().string();
     INFO(name);
@@ -73,7 +78,7 @@ TEST_CASE("every example shows in every form what it shows with every number enc
     }
     ++examples;
   }
-  CHECK(examples > 40);
+  CHECK(examples > 40 / step);
 }
 
 }  // namespace qkv::test
