@@ -10,6 +10,7 @@
 #include "fast/attend.h"
 #include "fast/bound.h"
 #include "ops/kernels.h"
+#include "problem/mask.h"
 #include "support.h"
 
 namespace qkv::test {
@@ -33,6 +34,14 @@ Matrix thirds(Random& random, Index rows, Index cols, double size = 1) {
   return m;
 }
 
+// What a mask of these words lets each query see.
+KeyRuns seen(std::string_view mask, Index queries, Index keys, long align = 0) {
+  std::vector<ValueFault> faults;
+  const auto setting = parse_mask(mask, faults);
+  REQUIRE(setting.has_value());
+  return visible_keys(*setting, align, 1, queries, keys);
+}
+
 // Empty where they have the same bits; NaN is NaN.
 std::string differing_bits(const Matrix& a, const Matrix& b) {
   for (Index i = 0; i < a.rows(); ++i) {
@@ -51,7 +60,7 @@ std::string differing_bits(const Matrix& a, const Matrix& b) {
 struct Both {
   Problem problem;
   Matrix q, k, v;
-  fast::VisibleKeys visible;
+  KeyRuns visible;
   fast::Job<double> job;
 
   Both(const Matrix& queries, const Matrix& keys, const Matrix& values)
@@ -82,7 +91,7 @@ struct Both {
 
   void see(const Mask& mask) {
     forbid(problem, mask);
-    visible = fast::visible_keys(mask);
+    visible = key_runs(mask);
     job.visible = &visible;
   }
 
@@ -331,7 +340,7 @@ TEST_CASE_TEMPLATE("large attention: the bound counts the rounding of the inputs
   const MatrixOf<T> q_rounded = q.cast<T>();
   const MatrixOf<T> k_rounded = k.cast<T>();
   const MatrixOf<T> v_rounded = v.cast<T>();
-  const fast::VisibleKeys visible = fast::causal_keys(n, keys, keys - n);
+  const KeyRuns visible = seen("causal", n, keys, keys - n);
   fast::Job<T> job;
   job.q = q_rounded.data();
   job.k = k_rounded.data();
@@ -378,7 +387,7 @@ TEST_CASE("large attention: 40000 queries and keys need no table of 40000 times 
   job.queries = job.keys = n;
   job.q_stride = job.k_stride = job.v_stride = 2;
   job.align = 0;
-  const fast::VisibleKeys visible = fast::causal_keys(n, n, 0, 16, 4);
+  const KeyRuns visible = seen("causal window:16 sinks:4", n, n);
   job.visible = &visible;
   const auto most_kilobytes = [] {
     rusage use{};
@@ -394,7 +403,7 @@ TEST_CASE("large attention: 40000 queries and keys need no table of 40000 times 
 }
 
 TEST_CASE("large attention: causal keys, with a window, and with the first ones kept") {
-  const auto text = [](const fast::VisibleKeys& visible) {
+  const auto text = [](const KeyRuns& visible) {
     std::string all;
     for (std::size_t i = 0; i + 1 < visible.first.size(); ++i) {
       if (i > 0) all += " ; ";
@@ -404,12 +413,12 @@ TEST_CASE("large attention: causal keys, with a window, and with the first ones 
     }
     return all;
   };
-  CHECK(text(fast::causal_keys(3, 3)) == "[0,1) ; [0,2) ; [0,3)");
-  CHECK(text(fast::causal_keys(2, 4, 2)) == "[0,3) ; [0,4)");
-  CHECK(text(fast::causal_keys(3, 2, -1)) == " ; [0,1) ; [0,2)");
-  CHECK(text(fast::causal_keys(5, 5, 0, 2)) == "[0,1) ; [0,2) ; [1,3) ; [2,4) ; [3,5)");
-  CHECK(text(fast::causal_keys(5, 5, 0, 2, 1)) == "[0,1) ; [0,2) ; [0,3) ; [0,1)[2,4) ; [0,1)[3,5)");
-  CHECK(text(fast::visible_keys(mask_of("1 0 1 ; 0 0 0 ; 1 1 0"))) == "[0,1)[2,3) ;  ; [0,2)");
+  CHECK(text(seen("causal", 3, 3)) == "[0,1) ; [0,2) ; [0,3)");
+  CHECK(text(seen("causal", 2, 4, 2)) == "[0,3) ; [0,4)");
+  CHECK(text(seen("causal", 3, 2, -1)) == " ; [0,1) ; [0,2)");
+  CHECK(text(seen("causal window:2", 5, 5)) == "[0,1) ; [0,2) ; [1,3) ; [2,4) ; [3,5)");
+  CHECK(text(seen("causal window:2 sinks:1", 5, 5)) == "[0,1) ; [0,2) ; [0,3) ; [0,1)[2,4) ; [0,1)[3,5)");
+  CHECK(text(key_runs(mask_of("1 0 1 ; 0 0 0 ; 1 1 0"))) == "[0,1)[2,3) ;  ; [0,2)");
 }
 
 TEST_CASE("large products and exponentials have the bits of the trace's kernels") {

@@ -27,4 +27,7 @@ struct KeyRuns {
   Index queries() const { return static_cast<Index>(first.size()) - 1; }
 };
 
+// Of a table: the cells that are true.
+KeyRuns key_runs(const Mask& mask);
+
 }  // namespace qkv

@@ -156,20 +156,19 @@ Room<T> panels_of_columns(const T* rows, Index depth, Index count, Index stride,
 
 // The keys that queries [first, first + rows) see, cut wherever a run of any of them begins or ends.  Rows
 // that a strip has no query for count as seeing what the others see.
-std::vector<Piece> pieces_of(const VisibleKeys* visible, Index keys, Index first, Index rows,
-                             Index most_rows) {
+std::vector<Piece> pieces_of(const KeyRuns* visible, Index keys, Index first, Index rows, Index most_rows) {
   const std::uint64_t all = (std::uint64_t{1} << most_rows) - 1;
   if (visible == nullptr) return {{0, keys, all}};
   // Where what a row sees changes next, and the run that begins or ends there.
   struct Change {
     Index at;
     std::size_t row;
-    const Run* run;
+    const KeyRun* run;
     bool operator<(const Change& other) const { return at > other.at; }  // the nearest is on top
   };
   std::priority_queue<Change> changes;
-  const auto begins = [&](std::size_t row, const Run* run) {
-    const Run* end = visible->runs.data() + visible->first[static_cast<std::size_t>(first) + row + 1];
+  const auto begins = [&](std::size_t row, const KeyRun* run) {
+    const KeyRun* end = visible->runs.data() + visible->first[static_cast<std::size_t>(first) + row + 1];
     if (run != end) changes.push({run->begin, row, run});
   };
   for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
@@ -363,34 +362,6 @@ bool is_available(Isa isa) {
 Isa best_isa() {
   if (is_available(Isa::avx512)) return Isa::avx512;
   return is_available(Isa::avx2) ? Isa::avx2 : Isa::baseline;
-}
-
-VisibleKeys causal_keys(Index queries, Index keys, Index align, std::optional<Index> window, Index sinks) {
-  VisibleKeys visible;
-  for (Index i = 0; i < queries; ++i) {
-    const Index end = std::clamp<Index>(i + align + 1, 0, keys);
-    const Index begin = window ? std::clamp<Index>(i + align + 1 - *window, 0, end) : 0;
-    const Index first = std::min(sinks, begin);
-    if (first > 0 && first < begin) visible.runs.push_back({0, first});
-    const Index from = first < begin ? begin : 0;
-    if (from < end) visible.runs.push_back({from, end});
-    visible.first.push_back(visible.runs.size());
-  }
-  return visible;
-}
-
-VisibleKeys visible_keys(const Mask& mask) {
-  VisibleKeys visible;
-  for (Index i = 0; i < mask.rows(); ++i) {
-    for (Index j = 0; j < mask.cols(); ++j) {
-      if (!mask(i, j)) continue;
-      const Index begin = j;
-      while (j < mask.cols() && mask(i, j)) ++j;
-      visible.runs.push_back({begin, j});
-    }
-    visible.first.push_back(visible.runs.size());
-  }
-  return visible;
 }
 
 template <class T>

@@ -25,14 +25,6 @@ enum class Isa { baseline, avx2, avx512 };
 bool is_available(Isa isa);  // in this build, on this processor
 Isa best_isa();
 
-using Run = KeyRun;
-using VisibleKeys = KeyRuns;
-
-// Query i sees keys 0 … i + align, with a window only the last `window` of them and the first `sinks`.
-VisibleKeys causal_keys(Index queries, Index keys, Index align = 0,
-                        std::optional<Index> window = std::nullopt, Index sinks = 0);
-VisibleKeys visible_keys(const Mask& mask);
-
 // One head.  All numbers are finite; at least one key.  Matrices are row-major, with a stride in numbers, so
 // that a head can stand in a wide matrix.
 template <class T>
@@ -50,9 +42,9 @@ struct Job {
   std::optional<T> slope;  // ALiBi: −slope·|i + align − j|
   Index align = 0;
   std::optional<T> temperature;
-  std::optional<T> sink;                 // the logit of a key without a value
-  const VisibleKeys* visible = nullptr;  // null: every key to every query
-  bool empty_row_is_nan = false;         // else a query that sees nothing reads zeros
+  std::optional<T> sink;             // the logit of a key without a value
+  const KeyRuns* visible = nullptr;  // null: every key to every query
+  bool empty_row_is_nan = false;     // else a query that sees nothing reads zeros
 };
 
 struct How {

@@ -45,7 +45,7 @@ std::optional<KeyRuns> visible_keys_of(const Problem& problem) {
     return visible_keys(*problem.mask_rule, problem.align, problem.first_index, problem["Q"].rows,
                         problem["K"].rows);
   }
-  return problem.allowed ? std::optional(fast::visible_keys(*problem.allowed)) : std::nullopt;
+  return problem.allowed ? std::optional(key_runs(*problem.allowed)) : std::nullopt;
 }
 
 template <class T>

@@ -1,13 +1,13 @@
 // What tests/bench.sh cannot measure by itself: the kernels without a process around them, how fast memory is
 // read, and programs, with their peak memory.  Every figure is a median.
 //
-//   qkv_bench isa                                                 the best instruction set here
-//   qkv_bench attend double|float N D causal|full exact|online THREADS [ISA]   seconds
-//   qkv_bench decode double|float KEYS D                          seconds for one query
-//   qkv_bench read BYTES                                          bytes a second, read and added up by one
-//   thread qkv_bench data ROWS COLS SEED                                 a matrix as text, three decimals
-//   qkv_bench time COUNT PROGRAM ARGUMENT...                      seconds and peak KiB of a program, its
-//   output thrown away
+//   qkv_bench isa                              the best instruction set here
+//   qkv_bench attend double|float N D causal|full exact|online THREADS [ISA]
+//                                              seconds
+//   qkv_bench decode double|float KEYS D       seconds for one query
+//   qkv_bench read BYTES                       bytes a second, read and added up by one thread
+//   qkv_bench data ROWS COLS SEED              a matrix as text, three decimals
+//   qkv_bench time COUNT PROGRAM ARGUMENT...   seconds and peak KiB of a program, its output thrown away
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "fast/attend.h"
+#include "problem/mask.h"
 
 extern char** environ;
 
@@ -69,7 +70,7 @@ double attend(Index queries, Index keys, Index d, bool is_causal, const fast::Ho
   const std::vector<T> k = numbers<T>(keys * d, 2);
   const std::vector<T> v = numbers<T>(keys * d, 3);
   std::vector<T> output(q.size());
-  fast::VisibleKeys visible;
+  KeyRuns visible;
   fast::Job<T> job;
   job.q = q.data();
   job.k = k.data();
@@ -80,7 +81,9 @@ double attend(Index queries, Index keys, Index d, bool is_causal, const fast::Ho
   job.scale = fast::Job<T>::Scale::divide;
   job.by = std::sqrt(static_cast<T>(d));
   if (is_causal) {
-    visible = fast::causal_keys(queries, keys);
+    MaskSetting mask;
+    mask.is_causal = true;
+    visible = visible_keys(mask, 0, 1, queries, keys);
     job.visible = &visible;
   }
   return seconds([&] { fast::attend(job, output.data(), d, how); });
