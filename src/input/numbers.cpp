@@ -17,18 +17,14 @@
 #include <utility>
 
 #include "input/npy.h"
+#include "input/short_decimal.h"
 
 namespace qkv {
 namespace {
 
-constexpr std::size_t kBlock = std::size_t{1} << 20U;             // bytes of one read(2)
-constexpr std::size_t kLongestLine = std::size_t{64} << 20U;      // bytes; a file of one row has no more
-constexpr off_t kWorthTwoThreads = off_t{8} << 20U;               // bytes
-constexpr std::uint64_t kWholeNumbers = std::uint64_t{1} << 53U;  // up to here every one is a double
-constexpr std::array kPowers{
-    1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};  // exact doubles
-constexpr int kDigitsOfDoubles = 15;  // decimals of so many digits have doubles of their own
+constexpr std::size_t kBlock = std::size_t{1} << 20U;         // bytes of one read(2)
+constexpr std::size_t kLongestLine = std::size_t{64} << 20U;  // bytes; a file of one row has no more
+constexpr off_t kWorthTwoThreads = off_t{8} << 20U;           // bytes
 
 class File {
  public:
@@ -130,12 +126,11 @@ class Rows {
     if (length == 0) return nullptr;
     const bool has_exponent = *at == 'e' || *at == 'E';
     // Beyond 19 characters `whole` may have wrapped around.
-    if (has_exponent || length > 19 || whole > kWholeNumbers)
+    if (has_exponent || length > 19 || whole > kWholeDoubles)
       return any_number(begin, at, is_negative, value);
-    if (length > kDigitsOfDoubles) count_digits(begin, at);
-    // Two exact doubles and one rounding: the double nearest to the decimal.
-    const double size = static_cast<double>(whole) / kPowers[static_cast<std::size_t>(decimals)];
-    value = is_negative ? -size : size;
+    if (length > static_cast<std::ptrdiff_t>(kDigitsOfDoubles)) count_digits(begin, at);
+    const double size = short_decimal(whole, static_cast<std::size_t>(decimals));
+    value = is_negative && size != 0 ? -size : size;  // no −0: it is the number 0
     return at;
   }
 
@@ -153,14 +148,14 @@ class Rows {
     if (fault != std::errc{} || end != at || !std::isfinite(size)) return nullptr;
     // 1e-320: a double with fewer digits than it takes to tell decimals apart
     if (size != 0 && std::abs(size) < 0x1p-1000) are_short_ = false;
-    value = is_negative ? -size : size;
+    value = is_negative && size != 0 ? -size : size;  // no −0: it is the number 0
     return at;
   }
 
   void count_digits(const char* begin, const char* end) {
     while (begin < end && (*begin == '0' || *begin == '.')) ++begin;
     const auto digits = std::count_if(begin, end, is_digit);
-    if (digits > kDigitsOfDoubles) are_short_ = false;
+    if (digits > static_cast<std::ptrdiff_t>(kDigitsOfDoubles)) are_short_ = false;
   }
 
   std::unique_ptr<double[], Numbers::Free> values_;

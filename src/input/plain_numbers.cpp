@@ -1,21 +1,16 @@
 #include "input/plain_numbers.h"
 
-#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
 
+#include "input/short_decimal.h"
 #include "input/words.h"
 
 namespace qkv {
 namespace {
 
-// Whole numbers below 2^53 and powers of ten up to 10^22 are doubles, and the quotient of two doubles is
-// rounded once: it is the nearest double (Clinger 1990).  One digit more than 15 could pass 2^53.
-constexpr std::size_t kMostDigits = 15;
-constexpr std::array kPowersOfTen{1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                  1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
 constexpr std::size_t kLongest = 100;  // characters of a number; longer ones are read with more care
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -95,8 +90,9 @@ class PlainNumbers {
     number.text.assign(text_.data() + begin, at_ - begin);
     number.decimals = static_cast<int>(decimals);
     // Of more digits `digits` has lost some.
-    const double size = count <= kMostDigits ? static_cast<double>(digits) / kPowersOfTen[decimals]
-                                             : std::strtod(number.text.c_str() + (first - begin), nullptr);
+    const double size = count <= kDigitsOfDoubles
+                            ? short_decimal(digits, decimals)
+                            : std::strtod(number.text.c_str() + (first - begin), nullptr);
     number.value = is_negative && size != 0 ? -size : size;  // no −0: it is the number 0
     result_.cell_spans.push_back({begin, at_});
     return true;
