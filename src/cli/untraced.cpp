@@ -5,8 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <filesystem>
+#include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/bounded.h"
 #include "base/counted.h"
@@ -38,6 +43,7 @@ constexpr double kWorthThreads = 2e7;
 // What a trace computes on intervals; its doubles are then the nearest to the true numbers.
 constexpr double kTracedOnIntervals = 1.5e6;
 constexpr int kDecimalsOfDoubles = 10;
+constexpr std::uintmax_t kSmallInputs = 2048;  // bytes, of which no such work can come
 
 bool asks_for_result_alone(const SharedOptions& o, const Presentation& p) {
   const bool is_whole = o.steps.empty() && o.row.empty() && o.head.empty() && !o.asks_for_any_cell;
@@ -70,6 +76,19 @@ std::optional<ProblemInput> read_input(const SharedOptions& options, int threads
   return input;
 }
 
+// Known without reading; what cannot be looked at counts as nothing.
+bool are_inputs_small(const SharedOptions& options) {
+  std::uintmax_t bytes = 0;
+  const auto add = [&](const std::string& file) {
+    std::error_code fault;
+    const std::uintmax_t size = std::filesystem::file_size(file, fault);
+    if (!fault) bytes += size;
+  };
+  if (!options.file.empty()) add(options.file);
+  for (const auto& [section, file] : options.matrix_files) add(file);
+  return bytes <= kSmallInputs;
+}
+
 // What this process may have: of the machine, or as ulimit -v says.
 double memory_bytes() {
   double bytes = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
@@ -87,63 +106,83 @@ Diagnostic without_empty_source(Diagnostic d) {
   return d;
 }
 
-// The result as a table in which each digit is proved: most numbers by the bound of their head, the others by
-// a trace of their query.
-//   unproved  counts those whose inputs have more digits than their doubles tell
-NumberTable proved_table(const Problem& problem, const Untraced& result, std::size_t& unproved) {
+// The texts of those numbers of a result that their doubles leave open.
+class OpenTexts {
+ public:
+  OpenTexts(const Problem& problem, const Untraced& result) : problem_(problem), result_(result) {}
+
+  std::string text(Index row, Index head, Index col) {
+    const Bounded number{(*result_.values)(row, col), result_.bounds(row, head)};
+    if (decides(number, problem_.decimals)) return fixed_text(number.value, problem_.decimals);
+    if (!are_known_) {
+      ++unproved_;
+      return fixed_text(number.value, problem_.decimals);
+    }
+    if (row != row_) {
+      row_ = row;
+      query_ = run(plan_of(problem_of_query(problem_, row)), {});
+    }
+    return query_.text(query_.plan().last_step(), 0, col, problem_.decimals);
+  }
+
+  // How many stayed open, because their inputs have more digits than their doubles tell.
+  std::size_t unproved() const { return unproved_; }
+
+ private:
+  const Problem& problem_;
+  const Untraced& result_;
+  const bool are_known_ = are_numbers_known(problem_);
+  Index row_ = -1;
+  Trace query_;  // of that row
+  std::size_t unproved_ = 0;
+};
+
+// The result as a table.  Digits are proved, unless they are those of floats.
+NumberTable table_of(const Problem& problem, const Untraced& result, bool are_floats,
+                     Diagnostics& diagnostics) {
   const Matrix& values = *result.values;
+  const Index width = values.cols() / result.bounds.cols();  // of a head
   NumberTable table;
   table.values = result.values;
   table.columns = static_cast<std::size_t>(values.cols());
   table.decimals = FixedDecimals(problem.decimals);
   table.first.push_back(0);
-  const Index width = values.cols() / result.bounds.cols();  // of a head
-  const bool are_known = are_numbers_known(problem);
+  OpenTexts texts(problem, result);
   std::vector<Index> open;
   for (Index i = 0; i < values.rows(); ++i) {
     table.rows.push_back(i);
-    std::optional<Trace> query;
     for (Index head = 0; head < result.bounds.cols(); ++head) {
       open.clear();
-      table.decimals.find_open(&values(i, head * width), static_cast<std::size_t>(width),
-                               {result.bounds(i, head), 0}, open);
+      const RowBound bound{are_floats ? 0 : result.bounds(i, head), 0};
+      table.decimals.find_open(&values(i, head * width), static_cast<std::size_t>(width), bound, open);
       for (const Index within : open) {
         const Index j = head * width + within;
-        std::string text;
-        if (decides({values(i, j), result.bounds(i, head)}, problem.decimals) || !are_known) {
-          if (!decides({values(i, j), result.bounds(i, head)}, problem.decimals)) ++unproved;
-          text = fixed_text(values(i, j), problem.decimals);
-        } else {
-          if (!query) query = run(plan_of(problem_of_query(problem, i)), {});
-          text = query->text(query->plan().last_step(), 0, j, problem.decimals);
-        }
+        std::string text = are_floats ? fixed_text(values(i, j), problem.decimals) : texts.text(i, head, j);
         table.others.push_back({static_cast<std::size_t>(i), static_cast<std::size_t>(j), {std::move(text)}});
       }
     }
     table.first.push_back(table.others.size());
   }
+  if (texts.unproved() > 0) {
+    diagnostics.warning(
+        "",
+        say({"{0} could not be proved: the inputs have more than 15 digits, and were taken as the nearest "
+             "doubles",
+             "有 {0} 个数的末位未能证明：输入超过 15 位数字，按最近的双精度数计算"},
+            counted(static_cast<Index>(texts.unproved()), "number")));
+  }
   return table;
 }
 
-// The same without a proof.
-NumberTable plain_table(const Problem& problem, const Untraced& result) {
-  Untraced exact = result;
-  exact.bounds.setZero();
-  std::size_t unproved = 0;
-  return proved_table(problem, exact, unproved);
-}
-
-Text title_of_result(const Problem& problem) {
-  return problem.heads > 1 ? ops::concat.title : ops::weighted_sum.title;
-}
+const Op& op_of_result(const Problem& problem) { return problem.heads > 1 ? ops::concat : ops::weighted_sum; }
+const char* id_of_result(const Problem& problem) { return problem.heads > 1 ? "concat" : "output"; }
 
 // How far the numbers can be from the true ones, and how they came about.
 Said way_taken(bool is_fast, bool are_floats, const Untraced& result) {
   const std::string bound = fmt::format("{:.1e}", result.bounds.maxCoeff());
   if (are_floats) {
     return say({"The result alone was computed: in single precision, in tiles with fused multiply-adds. "
-                "Every number "
-                "is within {0} of the true one; the digits are not proved.",
+                "Every number is within {0} of the true one; the digits are not proved.",
                 "只计算了结果：用单精度、分块并以融合乘加计算。每个数与真值相差不超过 {0}；数字未经证明。"},
                bound);
   }
@@ -158,32 +197,18 @@ Said way_taken(bool is_fast, bool are_floats, const Untraced& result) {
       how, bound);
 }
 
-}  // namespace
-
-std::optional<int> show_result_alone(const SharedOptions& options, const Presentation& presentation,
-                                     Diagnostics& diagnostics) {
-  if (!asks_for_result_alone(options, presentation)) {
-    if (!options.is_fast) return std::nullopt;
-    diagnostics.error("", say({"--fast computes the result alone", "--fast 只计算结果"}),
-                      say({"add --only-output, without --steps, --row, --head, --prove and the like",
-                           "请加上 --only-output，不要同时用 --steps、--row、--head、--prove 等"}));
-    return finish(options, diagnostics);
-  }
-  fast::How how;
-  how.is_online = options.is_fast;
-  if (!options.isa.empty()) {
-    const auto named = row_named(kIsas, "--isa", options.isa, diagnostics);
-    if (named == kIsas.end()) return finish(options, diagnostics);
-    if (fast::is_available(named->isa)) how.isa = named->isa;
-  }
-  const int threads = threads_of(options);
-  const auto input = read_input(options, threads);
-  Diagnostics told;
-  const auto problem = input ? read_problem(*input, told) : std::nullopt;
+// The problem, if it is to be computed without a trace.  Else nullopt: with errors it cannot be computed at
+// all.
+std::optional<Problem> problem_for_result(const SharedOptions& options, const Presentation& presentation,
+                                          Diagnostics& diagnostics) {
+  if (are_inputs_small(options) && !options.is_fast) return std::nullopt;
+  const auto input = read_input(options, threads_of(options));
   if (!input) return std::nullopt;
+  Diagnostics told;
+  auto problem = read_problem(*input, told);
   if (!problem) {
     for (const Diagnostic& d : told.list()) diagnostics.add(without_empty_source(d));
-    return finish(options, diagnostics);
+    return std::nullopt;
   }
   const double pairs =
       static_cast<double>(problem->tokens.size()) * static_cast<double>(problem->kv_tokens.size());
@@ -199,29 +224,51 @@ std::optional<int> show_result_alone(const SharedOptions& options, const Present
                              "{0} 个查询和 {1} 个键太多，不能一步一步地算"},
                             problem->tokens.size(), problem->kv_tokens.size()),
                         known);
-      return finish(options, diagnostics);
-    }
-    if (options.is_fast)
+    } else if (options.is_fast) {
       diagnostics.warning("",
                           say({"--fast has no effect: this problem is computed step by step",
                                "--fast 不起作用：这道题要一步一步地算"}),
                           known);
+    }
     return std::nullopt;
   }
-  // Doubles decide hardly any of them.
-  if (can_be_traced && problem->decimals > kDecimalsOfDoubles && !options.is_fast) return std::nullopt;
-  const double work = untraced_work(*problem);
-  const double least = presentation.format == Format::npy ? kTracedOnIntervals : kWorthwhile;
-  if (!options.is_fast && work < least) return std::nullopt;
-  for (const Diagnostic& d : told.list()) diagnostics.add(d);
-  if (const double bytes = untraced_bytes(*problem, threads); bytes > memory_bytes()) {
+  if (can_be_traced && !options.is_fast) {
+    // A trace has more to say of its last step, and settles digits that doubles cannot.
+    if (!options.only_output || problem->decimals > kDecimalsOfDoubles) return std::nullopt;
+    const double least = presentation.format == Format::npy ? kTracedOnIntervals : kWorthwhile;
+    if (untraced_work(*problem) < least) return std::nullopt;
+  }
+  if (const double bytes = untraced_bytes(*problem, threads_of(options)); bytes > memory_bytes()) {
     diagnostics.error("", say({"the result would take {0} of memory, and there is {1}",
                                "结果需要 {0} 内存，而这里只有 {1}"},
                               binary_size(Integer(bytes)), binary_size(Integer(memory_bytes()))));
+    return std::nullopt;
+  }
+  for (const Diagnostic& d : told.list()) diagnostics.add(d);
+  return problem;
+}
+
+}  // namespace
+
+std::optional<int> show_result_alone(const SharedOptions& options, const Presentation& presentation,
+                                     Diagnostics& diagnostics) {
+  if (!asks_for_result_alone(options, presentation)) {
+    if (!options.is_fast) return std::nullopt;
+    diagnostics.error("", say({"--fast computes the result alone", "--fast 只计算结果"}),
+                      say({"add --only-output, without --steps, --row, --head, --prove and the like",
+                           "请加上 --only-output，不要同时用 --steps、--row、--head、--prove 等"}));
     return finish(options, diagnostics);
   }
+  fast::How how{.is_online = options.is_fast};
+  if (!options.isa.empty()) {
+    const auto named = row_named(kIsas, "--isa", options.isa, diagnostics);
+    if (named == kIsas.end()) return finish(options, diagnostics);
+    if (fast::is_available(named->isa)) how.isa = named->isa;
+  }
+  const auto problem = problem_for_result(options, presentation, diagnostics);
+  if (!problem) return diagnostics.has_errors() ? std::optional(finish(options, diagnostics)) : std::nullopt;
 
-  how.threads = work < kWorthThreads ? 1 : threads;
+  how.threads = untraced_work(*problem) < kWorthThreads ? 1 : threads_of(options);
   const bool are_floats = presentation.arithmetic != nullptr;
   const Untraced result = are_floats ? untraced_in_floats(*problem, how) : untraced(*problem, how);
 
@@ -229,34 +276,27 @@ std::optional<int> show_result_alone(const SharedOptions& options, const Present
   if (!options.file.empty()) inputs.push_back(options.file);
   for (const auto& [section, file] : options.matrix_files) inputs.push_back(file);
   if (presentation.format == Format::npy) {
-    write_array(*result.values, problem->heads > 1 ? "concat" : "output", options, inputs, diagnostics);
+    write_array(*result.values, id_of_result(*problem), options, inputs, diagnostics);
     return finish(options, diagnostics);
   }
 
-  std::size_t unproved = 0;
   Table table;
-  table.id = problem->heads > 1 ? "concat" : "output";
+  table.id = id_of_result(*problem);
   table.row_labels = problem->tokens;
   for (Index j = 0; j < result.values->cols() && result.values->cols() > 1; ++j)
     table.columns.push_back(std::to_string(j + 1));
-  table.rows = are_floats ? plain_table(*problem, result) : proved_table(*problem, result, unproved);
-  if (unproved > 0) {
-    diagnostics.warning(
-        "",
-        say({"{0} could not be proved: the inputs have more than 15 digits, and were taken as the nearest "
-             "doubles",
-             "有 {0} 个数的末位未能证明：输入超过 15 位数字，按最近的双精度数计算"},
-            counted(static_cast<Index>(unproved), "number")));
-  }
+  table.rows = table_of(*problem, result, are_floats, diagnostics);
   const Said way = way_taken(options.is_fast, are_floats, result);
   Report report;
-  if (options.only_output) {
-    // Nothing else says so where there is no head.
-    if (are_floats) diagnostics.add({Severity::note, "", nullptr, std::nullopt, way, {}});
-  } else {
+  if (!options.only_output) {
+    const Op& op = op_of_result(*problem);
     report.blocks = head_lines(about_of(*problem, diagnostics), presentation.language);
     report.blocks.emplace_back(Paragraph{way.in(presentation.language), Tone::faint});
-    report.blocks.emplace_back(Heading{0, title_of_result(*problem).in(presentation.language), table.id});
+    report.blocks.emplace_back(Heading{0, op.title.in(presentation.language), table.id});
+    report.blocks.emplace_back(Paragraph{std::string(op.why.in(presentation.language)), Tone::plain});
+  } else if (are_floats) {
+    // Nothing else says so where there is no head.
+    diagnostics.add({Severity::note, "", nullptr, std::nullopt, way, {}});
   }
   report.blocks.emplace_back(std::move(table));
   write_report(report, options, presentation, inputs, diagnostics);
