@@ -323,12 +323,21 @@ void attend_few(const Job<T>& job, T* output, Index output_stride, const Kernels
 // on how often it is rounded.
 template <class T>
 bool may_overflow(const Job<T>& job) {
+  // A maximum for each lane, or every comparison would wait for the one before.
   const auto largest = [&](const T* rows, Index count, Index stride) {
-    T most = 0;
-    for (Index i = 0; i < count; ++i) {
-      for (Index r = 0; r < job.d_k; ++r) most = std::max(most, std::abs(rows[i * stride + r]));
+    constexpr Index kLanes = 16;
+    T most[kLanes] = {};
+    const Index whole = job.d_k / kLanes * kLanes;
+    for (Index i = 0; i < count; ++i, rows += stride) {
+      for (Index r = 0; r < whole; r += kLanes) {
+        for (Index l = 0; l < kLanes; ++l) {
+          const T size = std::abs(rows[r + l]);
+          most[l] = most[l] < size ? size : most[l];  // not std::max, which compilers leave one by one
+        }
+      }
+      for (Index r = whole; r < job.d_k; ++r) most[0] = std::max(most[0], std::abs(rows[r]));
     }
-    return static_cast<double>(most);
+    return static_cast<double>(*std::max_element(most, most + kLanes));
   };
   const double most = largest(job.q, job.queries, job.q_stride) * largest(job.k, job.keys, job.k_stride);
   return !(most * static_cast<double>(job.d_k) < static_cast<double>(std::numeric_limits<T>::max() / 4));

@@ -55,7 +55,7 @@ template <class T>
   return s - slope * (distance < T(0) ? -distance : distance);
 }
 
-// What stays true while scores are adjusted: the largest of each row, and the smallest that is visible.
+// Of the scores so far: the largest of each row, and the smallest that is visible.
 template <class T>
 struct Extent {
   Row<T> most, least;
@@ -329,17 +329,38 @@ std::uint64_t strip(const Strip<T>& strip) {
 
 // ---- Online ------------------------------------------------------------------------------------
 
+// The largest of each row, of raw scores that `factor` will scale.
+template <class T>
+[[gnu::always_inline]] inline void largest_scores(const T* scores, Length keys, T factor, Row<T>& most) {
+  using S = Sizes<T>;
+  Row<T> raw;
+  for (Length v = 0; v < S::kVectors; ++v) raw.at[v] = all<T>(-S::kInfinity);
+  for (Length j = 0; j < keys; ++j, scores += S::kRows) {
+#pragma GCC unroll 3
+    for (Length v = 0; v < S::kVectors; ++v) {
+      raw.at[v] = larger<T>(load(scores + v * S::kLanes), raw.at[v]);
+    }
+  }
+  for (Length v = 0; v < S::kVectors; ++v) most.at[v] = larger<T>(raw.at[v] * factor, most.at[v]);
+}
+
 template <class T>
 std::uint64_t online(const Strip<T>& strip) {
   using S = Sizes<T>;
   constexpr std::uint64_t kAll = (std::uint64_t{1} << S::kRows) - 1;
   // e^this is next to nothing, but a normal number; a key that must not be seen has exactly 0 all the same.
   const Vector<T> least = all<T>(sizeof(T) == 8 ? -700 : -80);
+  // Where a score is only scaled, and by a factor that keeps the order, that waits for the shift: it is one
+  // operation with it.
+  const Adjust<T>& adjust = *strip.adjust;
+  const T factor = adjust.scale == ScaleBy::factor ? adjust.by : T(1);
+  const bool is_plain = adjust.scale != ScaleBy::divisor && factor > 0 && !adjust.has_cap &&
+                        !adjust.has_slope && !adjust.has_temperature;
   gather_queries(strip);
 
   const Length columns = whole_columns(strip);
   for (Length i = 0; i < columns * S::kRows; ++i) strip.sums[i] = 0;
-  Extent<T> extent = no_extent(*strip.adjust);
+  Extent<T> extent = no_extent(adjust);
   Row<T> most, sum;
   for (Length v = 0; v < S::kVectors; ++v) {
     most.at[v] = finite_or_zero<T>(extent.most.at[v]);
@@ -358,7 +379,11 @@ std::uint64_t online(const Strip<T>& strip) {
       }
     };
     each_piece([&](T* at, Length key, Length keys, std::uint64_t rows) {
-      adjust_scores(at, key, keys, rows, strip.position, *strip.adjust, extent);
+      if (is_plain && rows == kAll) {
+        largest_scores(at, keys, factor, extent.most);
+      } else {
+        adjust_scores(at, key, keys, rows, strip.position, adjust, extent);
+      }
     });
 
     bool has_grown = false;
@@ -382,25 +407,39 @@ std::uint64_t online(const Strip<T>& strip) {
       }
     }
 
-    each_piece([&](T* at, Length, Length keys, std::uint64_t rows) {
+    const auto add_exponentials = [&](T* at, Length keys, const auto& shift, const auto& seen) {
       for (Length j = 0; j < keys; ++j, at += S::kRows) {
 #pragma GCC unroll 3
         for (Length v = 0; v < S::kVectors; ++v) {
-          const Vector<T> shifted = larger<T>(least, load(at + v * S::kLanes) - most.at[v]);
-          Vector<T> e = exponential<T, Range::small_negative, Fused>(shifted);
-          if (rows != kAll) e = visible_in<T>(rows, v) ? e : Vector<T>{};
+          const Vector<T> shifted = larger<T>(least, shift(load(at + v * S::kLanes), v));
+          const Vector<T> e = seen(exponential<T, Range::small_negative, Fused>(shifted), v);
           sum.at[v] = sum.at[v] + e;
           store<T>(at + v * S::kLanes, e);
         }
+      }
+    };
+    each_piece([&](T* at, Length, Length keys, std::uint64_t rows) {
+      const auto shift = [&](Vector<T> s, Length v) { return s - most.at[v]; };
+      const auto shift_scaled = [&](Vector<T> s, Length v) {
+        return Fused::multiply_add(s, all<T>(factor), -most.at[v]);
+      };
+      const auto every = [](Vector<T> e, Length) { return e; };
+      const auto visible = [&](Vector<T> e, Length v) { return visible_in<T>(rows, v) ? e : Vector<T>{}; };
+      if (rows != kAll) {
+        add_exponentials(at, keys, shift, visible);
+      } else if (is_plain) {
+        add_exponentials(at, keys, shift_scaled, every);
+      } else {
+        add_exponentials(at, keys, shift, every);
       }
     });
     add_values<T, Fused>(strip, strip.scores + (begin - origin) * S::kRows, begin, end - begin, first_piece);
   });
 
   for (Length v = 0; v < S::kVectors; ++v) {
-    if (strip.adjust->has_sink) {
-      sum.at[v] = sum.at[v] + exponential<T, Range::small_negative, Fused>(
-                                  larger<T>(strip.adjust->sink - most.at[v], least));
+    if (adjust.has_sink) {
+      sum.at[v] = sum.at[v] +
+                  exponential<T, Range::small_negative, Fused>(larger<T>(adjust.sink - most.at[v], least));
     }
     for (Length c = 0; c < columns; ++c) {
       T* at = strip.sums + c * S::kRows + v * S::kLanes;
