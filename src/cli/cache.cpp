@@ -83,12 +83,12 @@ int run_cache(const CacheOptions& options) {
 }  // namespace
 
 Command setup_cache(CLI::App& app, Language language) {
-  CLI::App* command = app.add_subcommand(
-      "cache",
+  CLI::App& command = add_command(
+      app, "cache",
       Text{"the size of a model's KV cache, factor by factor", "KV 缓存有多大，逐个因子相乘"}.in(language));
   const auto options = std::make_shared<CacheOptions>();
   const auto add = [&](const char* name, std::string& value, const Text& meaning) {
-    return command->add_option(name, value, meaning.in(language))->type_name("N");
+    return add_option(command, name, value, meaning.in(language)).type("N");
   };
   add("--layers", options->layers, {"layers; 1 when left out", "层数，默认 1"});
   add("--heads", options->heads, {"query heads", "查询头数"});
@@ -104,9 +104,9 @@ Command setup_cache(CLI::App& app, Language language) {
       {"compared with MLA: numbers of its latent vector", "与 MLA 比较：隐向量的维数"});
   add("--rope-dim", options->rope_dim,
       {"compared with MLA: numbers of its rotated key", "与 MLA 比较：旋转键的维数"});
-  add_format_option(*command, *options, language);
-  add_output_options(*command, *options, language);
-  return {command, [options] { return run_cache(*options); }};
+  add_format_option(command, *options, language);
+  add_output_options(command, *options, language);
+  return {&command, [options] { return run_cache(*options); }};
 }
 
 }  // namespace qkv

@@ -130,28 +130,27 @@ int run_check(const CheckOptions& options) {
 }  // namespace
 
 Command setup_check(CLI::App& app, Language language) {
-  CLI::App* command = app.add_subcommand("check", Text{"mark homework: steps carried forward, mistakes named",
-                                                       "批改作业：错误逐步带入，指出犯了什么错"}
-                                                      .in(language));
+  CLI::App& command = add_command(
+      app, "check",
+      Text{"mark homework: steps carried forward, mistakes named", "批改作业：错误逐步带入，指出犯了什么错"}
+          .in(language));
   const auto options = std::make_shared<CheckOptions>();
   options->has_own_forms = true;
-  add_problem_options(*command, *options, language);
-  command
-      ->add_option(
-          "ANSWERS", options->answers,
-          Text{"the filled-in sheet, or a folder of sheets", "填好的答卷，或装有答卷的文件夹"}.in(language))
-      ->type_name("")
-      ->required();
-  command
-      ->add_option(
-          "--hint", options->hint,
-          Text{"only a hint: which step, which cell, or which rule", "只给提示：哪一步、哪个单元格、哪条规则"}
-              .in(language))
-      ->type_name("step | cell | rule");
-  command->add_option("-f,--format", options->form, Text{"form of the marks", "批改结果的格式"}.in(language))
-      ->type_name("text | json | csv");
-  add_output_options(*command, *options, language);
-  return {command, [options] { return run_check(*options); }};
+  add_problem_options(command, *options, language);
+  add_option(
+      command, "ANSWERS", options->answers,
+      Text{"the filled-in sheet, or a folder of sheets", "填好的答卷，或装有答卷的文件夹"}.in(language))
+      .type("")
+      .required();
+  add_option(
+      command, "--hint", options->hint,
+      Text{"only a hint: which step, which cell, or which rule", "只给提示：哪一步、哪个单元格、哪条规则"}.in(
+          language))
+      .type("step | cell | rule");
+  add_option(command, "-f,--format", options->form, Text{"form of the marks", "批改结果的格式"}.in(language))
+      .type("text | json | csv");
+  add_output_options(command, *options, language);
+  return {&command, [options] { return run_check(*options); }};
 }
 
 }  // namespace qkv

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <map>
@@ -441,17 +442,17 @@ std::string completion_script(const CLI::App& app, std::string_view shell) {
 }
 
 Command setup_completion(CLI::App& app, Language language) {
-  CLI::App* command = app.add_subcommand(
-      "completion",
+  CLI::App& command = add_command(
+      app, "completion",
       Text{"a script by which a shell completes qkv's words", "让 shell 能补全 qkv 命令行的脚本"}.in(
           language));
   const auto options = std::make_shared<CompletionOptions>();
   options->has_own_forms = true;
-  command->add_option("SHELL", options->shell, Text{"which shell", "哪种 shell"}.in(language))
-      ->type_name("bash | zsh | fish")
-      ->required();
-  add_output_options(*command, *options, language);
-  return {command, [&app, options] { return run_completion(app, *options); }};
+  add_option(command, "SHELL", options->shell, Text{"which shell", "哪种 shell"}.in(language))
+      .type("bash | zsh | fish")
+      .required();
+  add_output_options(command, *options, language);
+  return {&command, [&app, options] { return run_completion(app, *options); }};
 }
 
 }  // namespace qkv

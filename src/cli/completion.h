@@ -1,13 +1,15 @@
 // The completion of a shell, from the program's own options: what --help lists is what Tab offers.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/diagnostic.h"
+
+namespace CLI {
+class App;
+}
 
 namespace qkv {
 

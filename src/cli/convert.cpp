@@ -221,30 +221,27 @@ int run_convert(const ConvertOptions& options) {
 }  // namespace
 
 Command setup_convert(CLI::App& app, Language language) {
-  CLI::App* command =
-      app.add_subcommand("convert", Text{"a matrix, several or a problem, from one form into another",
-                                         "把矩阵、多个矩阵或题目从一种格式转成另一种"}
-                                        .in(language));
+  CLI::App& command = add_command(app, "convert",
+                                  Text{"a matrix, several or a problem, from one form into another",
+                                       "把矩阵、多个矩阵或题目从一种格式转成另一种"}
+                                      .in(language));
   const auto options = std::make_shared<ConvertOptions>();
   options->has_own_forms = true;
-  command
-      ->add_option(
-          "IN", options->in,
-          Text{"what qkv reads: a problem or sheet, a trace, or a matrix as NumPy, PyTorch, R, MATLAB, "
-               "LaTeX, Markdown … print it, also several with names, or a stack; - is standard input",
-               "qkv 能读的任何内容：题目、答卷、轨迹，或 NumPy、PyTorch、R、MATLAB、LaTeX、Markdown "
-               "等写法的矩阵，也可以是多个有名称的矩阵或叠在一起的矩阵；- 表示标准输入"}
-              .in(language))
-      ->type_name("")
-      ->required();
-  command
-      ->add_option("--to", options->to,
-                   Text{"the form to write; guessed from -o name.json, else plain rows",
-                        "写成哪种格式；可由 -o 的扩展名推断，否则为普通的行"}
-                       .in(language))
-      ->type_name(names_of(matrix_forms()));
-  add_output_options(*command, *options, language);
-  return {command, [options] { return run_convert(*options); }};
+  add_option(command, "IN", options->in,
+             Text{"what qkv reads: a problem or sheet, a trace, or a matrix as NumPy, PyTorch, R, MATLAB, "
+                  "LaTeX, Markdown … print it, also several with names, or a stack; - is standard input",
+                  "qkv 能读的任何内容：题目、答卷、轨迹，或 NumPy、PyTorch、R、MATLAB、LaTeX、Markdown "
+                  "等写法的矩阵，也可以是多个有名称的矩阵或叠在一起的矩阵；- 表示标准输入"}
+                 .in(language))
+      .type("")
+      .required();
+  add_option(command, "--to", options->to,
+             Text{"the form to write; guessed from -o name.json, else plain rows",
+                  "写成哪种格式；可由 -o 的扩展名推断，否则为普通的行"}
+                 .in(language))
+      .one_of(matrix_forms());
+  add_output_options(command, *options, language);
+  return {&command, [options] { return run_convert(*options); }};
 }
 
 }  // namespace qkv

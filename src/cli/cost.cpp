@@ -149,14 +149,15 @@ int run_cost(const CostOptions& options) {
 }  // namespace
 
 Command setup_cost(CLI::App& app, Language language) {
-  CLI::App* command = app.add_subcommand(
-      "cost", Text{"multiply-adds and bytes of every step, of a file or of sizes alone (--n --d)",
-                   "每一步的乘加次数和字节数：题目文件，或只给大小（--n --d）"}
-                  .in(language));
+  CLI::App& command =
+      add_command(app, "cost",
+                  Text{"multiply-adds and bytes of every step, of a file or of sizes alone (--n --d)",
+                       "每一步的乘加次数和字节数：题目文件，或只给大小（--n --d）"}
+                      .in(language));
   const auto options = std::make_shared<CostOptions>();
-  add_problem_options(*command, *options, language);
+  add_problem_options(command, *options, language);
   const auto add = [&](const char* name, std::string& value, const Text& meaning) {
-    command->add_option(name, value, meaning.in(language))->type_name("N");
+    add_option(command, name, value, meaning.in(language)).type("N");
   };
   add("--n", options->n,
       {"without a file: how many tokens; with --d --heads --kv-heads --layers --window --mask --tile",
@@ -169,9 +170,9 @@ Command setup_cost(CLI::App& app, Language language) {
   add("--bytes", options->bytes,
       {"bytes a number: 2 (fp16, bf16) when left out; 4, 1, 0.5",
        "每个数的字节数，默认 2（fp16、bf16）；4、1、0.5"});
-  add_format_option(*command, *options, language);
-  add_output_options(*command, *options, language);
-  return {command, [options] { return run_cost(*options); }};
+  add_format_option(command, *options, language);
+  add_output_options(command, *options, language);
+  return {&command, [options] { return run_cost(*options); }};
 }
 
 }  // namespace qkv

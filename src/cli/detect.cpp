@@ -128,22 +128,21 @@ int run_detect(DetectOptions options) {
 }  // namespace
 
 Command setup_detect(CLI::App& app, Language language) {
-  CLI::App* command = app.add_subcommand(
-      "detect",
+  CLI::App& command = add_command(
+      app, "detect",
       Text{"which conventions turn the inputs into this output", "哪些约定能由这些输入得到这份输出"}.in(
           language));
   const auto options = std::make_shared<DetectOptions>();
-  add_problem_options(*command, *options, language);
-  command
-      ->add_option(
-          "OUTPUT", options->answers,
-          Text{"somebody's output: a matrix (text, .npy, JSON lists), a sheet, a trace; - is standard input",
-               "别人的输出：矩阵（文本、.npy、JSON 列表）、答卷或轨迹；- 表示标准输入"}
-              .in(language))
-      ->type_name("");
-  add_format_option(*command, *options, language);
-  add_output_options(*command, *options, language);
-  return {command, [options] { return run_detect(*options); }};
+  add_problem_options(command, *options, language);
+  add_option(
+      command, "OUTPUT", options->answers,
+      Text{"somebody's output: a matrix (text, .npy, JSON lists), a sheet, a trace; - is standard input",
+           "别人的输出：矩阵（文本、.npy、JSON 列表）、答卷或轨迹；- 表示标准输入"}
+          .in(language))
+      .type("");
+  add_format_option(command, *options, language);
+  add_output_options(command, *options, language);
+  return {&command, [options] { return run_detect(*options); }};
 }
 
 }  // namespace qkv

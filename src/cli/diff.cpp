@@ -56,31 +56,29 @@ int run_diff(const DiffOptions& options) {
 }  // namespace
 
 Command setup_diff(CLI::App& app, Language language) {
-  CLI::App* command =
-      app.add_subcommand("diff", Text{"two traces, sheets or matrices: the first step that differs",
-                                      "比较两份轨迹、答卷或矩阵：最先不同的一步"}
-                                     .in(language));
+  CLI::App& command = add_command(app, "diff",
+                                  Text{"two traces, sheets or matrices: the first step that differs",
+                                       "比较两份轨迹、答卷或矩阵：最先不同的一步"}
+                                      .in(language));
   const auto options = std::make_shared<DiffOptions>();
   const Text kind{
       "a trace (text, JSON, CSV or Markdown), a sheet of answers or a matrix (text, .npy, JSON lists); - is "
       "standard input",
       "轨迹（文本、JSON、CSV 或 Markdown）、答卷或矩阵（文本、.npy、JSON 列表）；- 表示标准输入"};
-  command->add_option("A", options->a, kind.in(language))->type_name("")->required();
-  command->add_option("B", options->b, kind.in(language))->type_name("")->required();
-  command
-      ->add_option(
-          "--atol", options->absolute,
-          Text{"absolute tolerance, in place of half a unit of the last digit written; in an .npy file "
-               "the last digit is the 12th of its largest number (f4: 6th, f2: 3rd)",
-               "绝对容差，代替“末位的半个单位”；.npy 文件以最大数的第 12 位为末位（f4 第 6 位，f2 第 3 "
-               "位）"}
-              .in(language))
-      ->type_name("X");
-  command->add_option("--rtol", options->relative, Text{"relative tolerance", "相对容差"}.in(language))
-      ->type_name("X");
-  add_format_option(*command, *options, language);
-  add_output_options(*command, *options, language);
-  return {command, [options] { return run_diff(*options); }};
+  add_option(command, "A", options->a, kind.in(language)).type("").required();
+  add_option(command, "B", options->b, kind.in(language)).type("").required();
+  add_option(command, "--atol", options->absolute,
+             Text{"absolute tolerance, in place of half a unit of the last digit written; in an .npy file "
+                  "the last digit is the 12th of its largest number (f4: 6th, f2: 3rd)",
+                  "绝对容差，代替“末位的半个单位”；.npy 文件以最大数的第 12 位为末位（f4 第 6 位，f2 第 3 "
+                  "位）"}
+                 .in(language))
+      .type("X");
+  add_option(command, "--rtol", options->relative, Text{"relative tolerance", "相对容差"}.in(language))
+      .type("X");
+  add_format_option(command, *options, language);
+  add_output_options(command, *options, language);
+  return {&command, [options] { return run_diff(*options); }};
 }
 
 }  // namespace qkv

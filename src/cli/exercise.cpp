@@ -100,45 +100,39 @@ int run_exercise(ExerciseOptions options) {
 }  // namespace
 
 Command setup_exercise(CLI::App& app, Language language) {
-  CLI::App* command =
-      app.add_subcommand("exercise", Text{"a new problem that can be done by hand, its sheet or its key",
-                                          "出一道可以手算的新题、它的答卷或答案"}
-                                         .in(language));
+  CLI::App& command = add_command(app, "exercise",
+                                  Text{"a new problem that can be done by hand, its sheet or its key",
+                                       "出一道可以手算的新题、它的答卷或答案"}
+                                      .in(language));
   const auto options = std::make_shared<ExerciseOptions>();
   options->has_own_forms = true;
   ExerciseRequest& request = options->request;
-  command
-      ->add_option(
-          "--seed", options->seed,
-          Text{"which exercise; the same seed, the same problem", "第几题；同一个种子得到同一道题"}.in(
-              language))
-      ->type_name(kWholeNumber);
-  command
-      ->add_option("--tokens", request.tokens,
-                   Text{"how many tokens, 2 to 6", "多少个 token，2 到 6"}.in(language))
-      ->type_name(kWholeNumber);
-  command
-      ->add_option("--heads", request.heads, Text{"how many heads, 1 to 4", "多少个头，1 到 4"}.in(language))
-      ->type_name(kWholeNumber);
-  command
-      ->add_option(
-          "--d-k", request.d_k,
-          Text{"width of a head's queries and keys, 1 to 9", "每个头的查询和键的维度，1 到 9"}.in(language))
-      ->type_name(kWholeNumber);
-  command->add_option("--mask", options->mask, Text{"none or causal", "none 或 causal"}.in(language))
-      ->type_name("none | causal");
-  command
-      ->add_option("-p,--decimals", request.decimals,
-                   Text{"digits after the point, 2 to 6", "小数位数，2 到 6"}.in(language))
-      ->type_name(kWholeNumber);
-  command->add_flag(
-      "--sheet", options->is_sheet,
-      Text{"its blank sheet of answers, in place of the problem", "写出它的空白答卷，而不是题目"}.in(
-          language));
-  command->add_flag("--key", options->is_key,
-                    Text{"its key, the sheet solved", "写出它的答案：填好的答卷"}.in(language));
-  add_output_options(*command, *options, language);
-  return {command, [options] { return run_exercise(*options); }};
+  add_option(
+      command, "--seed", options->seed,
+      Text{"which exercise; the same seed, the same problem", "第几题；同一个种子得到同一道题"}.in(language))
+      .type(kWholeNumber);
+  add_option(command, "--tokens", request.tokens,
+             Text{"how many tokens, 2 to 6", "多少个 token，2 到 6"}.in(language))
+      .type(kWholeNumber);
+  add_option(command, "--heads", request.heads,
+             Text{"how many heads, 1 to 4", "多少个头，1 到 4"}.in(language))
+      .type(kWholeNumber);
+  add_option(
+      command, "--d-k", request.d_k,
+      Text{"width of a head's queries and keys, 1 to 9", "每个头的查询和键的维度，1 到 9"}.in(language))
+      .type(kWholeNumber);
+  add_option(command, "--mask", options->mask, Text{"none or causal", "none 或 causal"}.in(language))
+      .type("none | causal");
+  add_option(command, "-p,--decimals", request.decimals,
+             Text{"digits after the point, 2 to 6", "小数位数，2 到 6"}.in(language))
+      .type(kWholeNumber);
+  add_flag(command, "--sheet", options->is_sheet,
+           Text{"its blank sheet of answers, in place of the problem", "写出它的空白答卷，而不是题目"}.in(
+               language));
+  add_flag(command, "--key", options->is_key,
+           Text{"its key, the sheet solved", "写出它的答案：填好的答卷"}.in(language));
+  add_output_options(command, *options, language);
+  return {&command, [options] { return run_exercise(*options); }};
 }
 
 }  // namespace qkv

@@ -33,22 +33,21 @@ int run_explain(const ExplainOptions& options) {
 }  // namespace
 
 Command setup_explain(CLI::App& app, Language language) {
-  CLI::App* command =
-      app.add_subcommand("explain", Text{"where one number comes from", "一个数字从哪里来"}.in(language));
+  CLI::App& command =
+      add_command(app, "explain", Text{"where one number comes from", "一个数字从哪里来"}.in(language));
   const auto options = std::make_shared<ExplainOptions>();
   options->asks_for_any_cell = true;
-  add_problem_options(*command, *options, language);
-  command
-      ->add_option("CELL", options->cell,
-                   Text{"the cell, e.g. 'output[t1,1]' or 'weights[t3,t2]'",
-                        "单元格，例如 'output[t1,1]' 或 'weights[t3,t2]'"}
-                       .in(language))
-      ->type_name("")
-      ->required();
-  add_arithmetic_options(*command, *options, language);
-  add_format_option(*command, *options, language, kWordForms);
-  add_output_options(*command, *options, language);
-  return {command, [options] { return run_explain(*options); }};
+  add_problem_options(command, *options, language);
+  add_option(command, "CELL", options->cell,
+             Text{"the cell, e.g. 'output[t1,1]' or 'weights[t3,t2]'",
+                  "单元格，例如 'output[t1,1]' 或 'weights[t3,t2]'"}
+                 .in(language))
+      .type("")
+      .required();
+  add_arithmetic_options(command, *options, language);
+  add_format_option(command, *options, language, kWordForms);
+  add_output_options(command, *options, language);
+  return {&command, [options] { return run_explain(*options); }};
 }
 
 }  // namespace qkv

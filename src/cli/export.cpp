@@ -121,22 +121,22 @@ int run_export(const ExportOptions& options) {
 }  // namespace
 
 Command setup_export(CLI::App& app, Language language) {
-  CLI::App* command = app.add_subcommand(
-      "export", Text{"the same steps as a script that checks itself, or as a spreadsheet that computes",
-                     "把同样的步骤写成会自己核对的脚本，或会自己计算的电子表格"}
-                    .in(language));
+  CLI::App& command =
+      add_command(app, "export",
+                  Text{"the same steps as a script that checks itself, or as a spreadsheet that computes",
+                       "把同样的步骤写成会自己核对的脚本，或会自己计算的电子表格"}
+                      .in(language));
   const auto options = std::make_shared<ExportOptions>();
   options->has_own_forms = true;
-  add_problem_options(*command, *options, language);
-  command
-      ->add_option("--to", options->to,
-                   Text{"what to write; without it the ending of --output tells (.py numpy, .m octave, .csv)",
-                        "写成什么；不写则看 --output 的扩展名（.py 为 numpy，.m 为 octave，.csv 为表格）"}
-                       .in(language))
-      ->type_name("numpy | torch | octave | csv");
-  add_asking_options(*command, *options, language);
-  add_output_options(*command, *options, language);
-  return {command, [options] { return run_export(*options); }};
+  add_problem_options(command, *options, language);
+  add_option(command, "--to", options->to,
+             Text{"what to write; without it the ending of --output tells (.py numpy, .m octave, .csv)",
+                  "写成什么；不写则看 --output 的扩展名（.py 为 numpy，.m 为 octave，.csv 为表格）"}
+                 .in(language))
+      .type("numpy | torch | octave | csv");
+  add_asking_options(command, *options, language);
+  add_output_options(command, *options, language);
+  return {&command, [options] { return run_export(*options); }};
 }
 
 }  // namespace qkv

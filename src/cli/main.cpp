@@ -178,6 +178,7 @@ constexpr std::array<CommandRow, 14> kCommands{{{"trace", setup_trace},
 // What CLI11 has to know to read a command line: these commands and their options.
 struct CommandLine {
   CommandLine(std::span<const CommandRow> rows, Language language);
+  void make_help(Language language);  // --help and --version, of each command, too
   void parse(const std::vector<std::string>& arguments) {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     app.parse(reversed);
@@ -197,13 +198,16 @@ CommandLine::CommandLine(std::span<const CommandRow> rows, Language language)
     : app(Text{"qkv: attention that shows its work", "qkv：把每一步都算给你看的注意力计算器"}.in(language),
           "qkv") {
   app.option_defaults()->group(Text{"Options", "选项"}.in(language));  // commands inherit it
-  const auto add_asking_flags = [language](CLI::App& to) {
-    to.set_version_flag("-V,--version", version_text,
-                        Text{"version, and those of the libraries", "版本，以及所用各库的版本"}.in(language));
-    to.set_help_flag("-h,--help", Text{"this help", "显示帮助"}.in(language));
-  };
-  add_asking_flags(app);
   app.require_subcommand(0, 1);
+  for (const CommandRow& row : rows) {
+    const Command& command = commands.emplace_back(row.setup(app, language));
+    assert(command.app->get_name() == row.name);
+    command.app->allow_extras();
+  }
+  if (may_be_named("-h,--help")) make_help(language);
+}
+
+void CommandLine::make_help(Language language) {
   const auto formatter = std::make_shared<HelpFormatter>();
   formatter->label("Usage", Text{"Usage", "用法"}.in(language));
   formatter->label("OPTIONS", Text{"OPTIONS", "选项"}.in(language));
@@ -211,13 +215,16 @@ CommandLine::CommandLine(std::span<const CommandRow> rows, Language language)
   formatter->label("SUBCOMMANDS", Text{"COMMANDS", "命令"}.in(language));
   formatter->label("REQUIRED", Text{"REQUIRED", "必填"}.in(language));
   formatter->label("Positionals", Text{"Arguments", "参数"}.in(language));
-  app.formatter(formatter);
-  for (const CommandRow& row : rows) {
-    const Command& command = commands.emplace_back(row.setup(app, language));
-    assert(command.app->get_name() == row.name);
-    command.app->allow_extras();
+  const auto add_to = [&](CLI::App& to) {
+    to.formatter(formatter);
+    to.set_version_flag("-V,--version", version_text,
+                        Text{"version, and those of the libraries", "版本，以及所用各库的版本"}.in(language));
+    to.set_help_flag("-h,--help", Text{"this help", "显示帮助"}.in(language));
+  };
+  add_to(app);
+  for (const Command& command : commands) {
+    add_to(*command.app);
     command.app->group(Text{"Commands", "命令"}.in(language));
-    add_asking_flags(*command.app);
   }
 }
 

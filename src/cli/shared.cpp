@@ -115,24 +115,6 @@ void bad_value(const std::string& option, const std::string& value, const std::v
 
 namespace {
 
-const std::vector<std::string>* words_of_line = nullptr;  // null: every option is made
-
-// Without any, the functions below have nothing to make.
-bool names_an_option() {
-  return words_of_line == nullptr ||
-         std::any_of(words_of_line->begin(), words_of_line->end(),
-                     [](const std::string& word) { return word.size() > 1 && word.starts_with('-'); });
-}
-
-// Whether the command line can mean this option: flags are "--mask" or "-p,--decimals".  A letter may hide
-// among others, as in -qp3, so that those with one are always made.
-bool may_be_named(std::string_view flags) {
-  if (words_of_line == nullptr || !flags.starts_with("--")) return true;
-  return std::any_of(words_of_line->begin(), words_of_line->end(), [&](const std::string& word) {
-    return std::string_view(word).substr(0, word.find('=')) == flags;
-  });
-}
-
 // What a key takes, where that is said in words.
 constexpr std::array<Text, 9> kValueWords{{{"labels, separated by spaces", "标签，用空格隔开"},
                                            {"a whole number", "整数"},
@@ -159,179 +141,151 @@ std::string values_in(std::string_view values, Language language) {
   return out;
 }
 
-std::string settings_group(Language language) {
-  return Text{"Settings, as in the file", "设置（与文件中的同名）"}.in(language);
-}
+constexpr Text kMatrices{"Matrices", "矩阵"};
+constexpr Text kSettings{"Settings, as in the file", "设置（与文件中的同名）"};
 
 bool is_yes_or_no(const Key& key) { return key.values == std::string_view("no | yes"); }
 
-// What --gradient=WORD may say; "true" is what CLI11 makes of a bare --gradient.
-constexpr std::array<std::string_view, 4> kFlagWords{"yes", "no", "true", "false"};
-
-// --gradient is `gradient = yes`; --gradient=no takes back what the file says.
-void add_flag(CLI::App& app, const Key& key, SharedOptions& options, Language language) {
-  const std::string name = key.name;
-  app.add_flag_function(
-         option_of(key),
-         [&options, name](std::int64_t count) { options.settings[name] = count > 0 ? "yes" : "no"; },
-         key.meaning.in(language))
-      ->take_last()
-      ->check([](const std::string& value) {
-        const auto& words = kFlagWords;
-        return std::find(words.begin(), words.end(), value) != words.end() ? std::string() : value;
-      })
-      ->group(settings_group(language));
-}
-
 }  // namespace
 
-NamedOptions::NamedOptions(const std::vector<std::string>& words) { words_of_line = &words; }
-NamedOptions::~NamedOptions() { words_of_line = nullptr; }
-
 void add_problem_options(CLI::App& app, SharedOptions& options, Language language) {
-  app.add_option("FILE", options.file,
-                 Text{"problem file; - is standard input", "题目文件；- 表示标准输入"}.in(language))
-      ->type_name("");
-  if (!names_an_option()) return;
+  add_option(app, "FILE", options.file,
+             Text{"problem file; - is standard input", "题目文件；- 表示标准输入"}.in(language))
+      .type("");
   for (const MatrixOption& m : kMatrixOptions) {
     if (!may_be_named(m.option)) continue;
-    app.add_option_function<std::string>(
-           m.option, [&options, &m](const std::string& file) { options.matrix_files[m.section] = file; },
-           say({"matrix file for [{0}]", "[{0}] 的矩阵文件"}, m.section).in(language))
-        ->type_name("FILE")
-        ->group(Text{"Matrices", "矩阵"}.in(language));
+    add_option(
+        app, m.option, [&options, &m](const std::string& file) { options.matrix_files[m.section] = file; },
+        say({"matrix file for [{0}]", "[{0}] 的矩阵文件"}, m.section).in(language).c_str())
+        .type("FILE")
+        .group(kMatrices.in(language));
   }
-  const std::string matrices = Text{"Matrices", "矩阵"}.in(language);
-  app.add_option("--weights", options.weights,
-                 Text{"the projections and biases of one layer, from a model's file of tensors",
-                      "从模型的张量文件里取一层的投影矩阵和偏置"}
-                     .in(language))
-      ->type_name("FILE.safetensors")
-      ->group(matrices);
-  app.add_option("--checkpoint", options.checkpoint,
-                 Text{"how it names them: q_proj.weight …, in_proj.weight or c_attn.weight, or as "
-                      "torch.nn.MultiheadAttention; told by the names when left out",
-                      "张量的命名方式：q_proj.weight 等、in_proj.weight 或 c_attn.weight，或 "
-                      "torch.nn.MultiheadAttention 的写法；不写则由名称判断"}
-                     .in(language))
-      ->type_name(names_of(kCheckpoints))
-      ->group(matrices);
-  app.add_option(
-         "--layer", options.layer,
-         Text{"which layer of it: a number, or how the names begin", "取其中哪一层：编号，或名称的开头"}.in(
-             language))
-      ->type_name("N")
-      ->group(matrices);
+  add_option(app, "--weights", options.weights,
+             Text{"the projections and biases of one layer, from a model's file of tensors",
+                  "从模型的张量文件里取一层的投影矩阵和偏置"}
+                 .in(language))
+      .type("FILE.safetensors")
+      .group(kMatrices.in(language));
+  add_option(app, "--checkpoint", options.checkpoint,
+             Text{"how it names them: q_proj.weight …, in_proj.weight or c_attn.weight, or as "
+                  "torch.nn.MultiheadAttention; told by the names when left out",
+                  "张量的命名方式：q_proj.weight 等、in_proj.weight 或 c_attn.weight，或 "
+                  "torch.nn.MultiheadAttention 的写法；不写则由名称判断"}
+                 .in(language))
+      .one_of(kCheckpoints)
+      .group(kMatrices.in(language));
+  add_option(
+      app, "--layer", options.layer,
+      Text{"which layer of it: a number, or how the names begin", "取其中哪一层：编号，或名称的开头"}.in(
+          language))
+      .type("N")
+      .group(kMatrices.in(language));
   for (const Key& key : keys()) {
     if (!key.as_option) continue;
     const std::string name = key.name;
     const std::string flags = name == "decimals" ? "-p," + option_of(key) : option_of(key);
     if (!may_be_named(flags)) continue;
     if (is_yes_or_no(key)) {
-      add_flag(app, key, options, language);
+      // --gradient is `gradient = yes`; --gradient=no takes back what the file says.
+      add_yes_or_no(
+          app, flags, [&options, name](bool is_yes) { options.settings[name] = is_yes ? "yes" : "no"; },
+          key.meaning.in(language))
+          .group(kSettings.in(language));
       continue;
     }
-    app.add_option_function<std::string>(
-           flags,
-           [&options, name, flags](const std::string& value) {
-             if (value.starts_with("--")) throw CLI::ArgumentMismatch::TypedAtLeast(flags, 1, "");
-             options.settings[name] = value;
-           },
-           key.meaning.in(language))
-        ->type_name(values_in(key.values, language))
-        ->take_last()
-        ->group(settings_group(language));
+    add_option(
+        app, flags,
+        [&options, name, flags](const std::string& value) {
+          if (value.starts_with("--")) value_is_missing(flags);
+          options.settings[name] = value;
+        },
+        key.meaning.in(language))
+        .type(values_in(key.values, language).c_str())
+        .last_counts()
+        .group(kSettings.in(language));
   }
 }
 
 void add_asking_options(CLI::App& app, SharedOptions& options, Language language) {
-  if (!names_an_option()) return;
-  app.add_option("--detail", options.detail,
-                 Text{"how much is shown: the result, the main steps, every cell's arithmetic, the softmax "
-                      "line by line too",
-                      "显示多少：只看结果 | 主要步骤 | 每个单元格的算式 | 再加上 softmax 的每一行"}
-                     .in(language))
-      ->type_name(names_of(kDetails));
-  app.add_option(
-         "--steps", options.steps,
-         Text{"only these steps, e.g. scores,weights", "只看这些步骤，例如 scores,weights"}.in(language))
-      ->type_name("LIST");
+  add_option(app, "--detail", options.detail,
+             Text{"how much is shown: the result, the main steps, every cell's arithmetic, the softmax "
+                  "line by line too",
+                  "显示多少：只看结果 | 主要步骤 | 每个单元格的算式 | 再加上 softmax 的每一行"}
+                 .in(language))
+      .one_of(kDetails);
+  add_option(app, "--steps", options.steps,
+             Text{"only these steps, e.g. scores,weights", "只看这些步骤，例如 scores,weights"}.in(language))
+      .type("LIST");
 }
 
 void add_arithmetic_options(CLI::App& app, SharedOptions& options, Language language) {
-  if (!names_an_option()) return;
-  app.add_flag(
-      "--exact", options.exact,
+  add_flag(
+      app, "--exact", options.exact,
       Text{"fractions, roots and powers of e beside the decimals", "在小数旁边写出分数、根式和 e 的幂"}.in(
           language));
-  app.add_option("--arithmetic", options.arithmetic,
-                 Text{"carry the steps out in this format and show where the digits leave the true ones",
-                      "用这种浮点格式计算，并指出从哪里开始偏离真值"}
-                     .in(language))
-      ->type_name(names_of(kFloatFormats));
+  add_option(app, "--arithmetic", options.arithmetic,
+             Text{"carry the steps out in this format and show where the digits leave the true ones",
+                  "用这种浮点格式计算，并指出从哪里开始偏离真值"}
+                 .in(language))
+      .one_of(kFloatFormats);
 }
 
 void add_telling_options(CLI::App& app, SharedOptions& options, Language language) {
-  if (!names_an_option()) return;
   add_asking_options(app, options, language);
-  app.add_option("--row", options.row,
-                 Text{"only this query: its label or number", "只看这个查询：标签或序号"}.in(language))
-      ->type_name("R");
-  app.add_option("--head", options.head,
-                 Text{"only this head, by its number, and what all heads share",
-                      "只看这个头（按编号），以及所有头共有的步骤"}
-                     .in(language))
-      ->type_name("H");
-  app.add_flag("--only-output", options.only_output, Text{"the result alone", "只输出结果"}.in(language));
-  app.add_flag(
-      "--checks", options.checks,
-      Text{"what must hold, checked: row sums, hull, masked zeros, the shift by the maximum, gradients",
-           "核对必然成立的性质：行和、凸包、被屏蔽的零、减去最大值、梯度"}
-          .in(language));
-  app.add_flag(
-      "--prove", options.prove,
+  add_option(app, "--row", options.row,
+             Text{"only this query: its label or number", "只看这个查询：标签或序号"}.in(language))
+      .type("R");
+  add_option(app, "--head", options.head,
+             Text{"only this head, by its number, and what all heads share",
+                  "只看这个头（按编号），以及所有头共有的步骤"}
+                 .in(language))
+      .type("H");
+  add_flag(app, "--only-output", options.only_output, Text{"the result alone", "只输出结果"}.in(language));
+  add_flag(app, "--checks", options.checks,
+           Text{"what must hold, checked: row sums, hull, masked zeros, the shift by the maximum, gradients",
+                "核对必然成立的性质：行和、凸包、被屏蔽的零、减去最大值、梯度"}
+               .in(language));
+  add_flag(
+      app, "--prove", options.prove,
       Text{"run the way this is claimed to be equal to (cache = full causal pass, tiles = plain softmax, "
            "shared = repeated heads …) and show the largest difference",
            "再按声称与之相等的方式算一遍（缓存 = 完整因果，分块 = 普通 softmax，共用 = 复制……），给出最大差"}
           .in(language));
   add_arithmetic_options(app, options, language);
   // For timing the proof against the same trace without it.
-  app.add_flag("--plain-doubles", options.plain_doubles)->group("");
+  add_flag(app, "--plain-doubles", options.plain_doubles, "").group("");
 }
 
 void add_format_option(CLI::App& app, SharedOptions& options, Language language,
                        std::span<const Format> offered) {
   options.offered.assign(offered.begin(), offered.end());
-  if (!names_an_option()) return;
-  app.add_option(
-         "-f,--format", options.format,
-         Text{"form of the output; guessed from -o name.json", "输出格式；可由 -o 的扩展名推断"}.in(language))
-      ->type_name(names_of(offered_formats(options)));
+  add_option(
+      app, "-f,--format", options.format,
+      Text{"form of the output; guessed from -o name.json", "输出格式；可由 -o 的扩展名推断"}.in(language))
+      .one_of(offered_formats(options));
   if (!is_offered(options, Format::latex)) return;
-  app.add_flag(
-      "--standalone", options.is_standalone,
-      Text{"LaTeX with its preamble, ready to compile", "带导言区、可直接编译的 LaTeX"}.in(language));
-  app.add_option(
-         "--latex-tables", options.latex_tables,
-         Text{"tables with labels, or matrices in brackets", "LaTeX 的表：带标签的表格，或方括号矩阵"}.in(
-             language))
-      ->type_name(names_of(kLatexTables));
+  add_flag(app, "--standalone", options.is_standalone,
+           Text{"LaTeX with its preamble, ready to compile", "带导言区、可直接编译的 LaTeX"}.in(language));
+  add_option(app, "--latex-tables", options.latex_tables,
+             Text{"tables with labels, or matrices in brackets", "LaTeX 的表：带标签的表格，或方括号矩阵"}.in(
+                 language))
+      .one_of(kLatexTables);
 }
 
 void add_speed_options(CLI::App& app, SharedOptions& options, Language language) {
-  app.add_flag(
-      "--fast", options.is_fast,
+  add_flag(
+      app, "--fast", options.is_fast,
       Text{"with --only-output: in tiles, within a bound that is stated; with --arithmetic fp32 in single "
            "precision",
            "与 --only-output 合用：分块计算，误差界会写明；加 --arithmetic fp32 则用单精度"}
           .in(language));
-  app.add_option(
-         "--threads", options.threads,
-         Text{"of a large problem; the digits do not depend on it; as many as the machine has when left out",
-              "用于较大的题目；数字不因它而变；不写则与机器的处理器数相同"}
-             .in(language))
-      ->type_name(kWholeNumber);
-  app.add_option("--isa", options.isa)->group("");
+  add_option(
+      app, "--threads", options.threads,
+      Text{"of a large problem; the digits do not depend on it; as many as the machine has when left out",
+           "用于较大的题目；数字不因它而变；不写则与机器的处理器数相同"}
+          .in(language))
+      .type(kWholeNumber);
+  add_option(app, "--isa", options.isa, "").group("");
 }
 
 int threads_of(const SharedOptions& options) {
@@ -340,32 +294,35 @@ int threads_of(const SharedOptions& options) {
 
 // A flag, so that --heat FILE does not take the file for its value.
 void add_heat_option(CLI::App& app, SharedOptions& options, Language language) {
-  if (!names_an_option()) return;
-  app.add_flag("--heat{viridis}", options.heat,
-               say({"how large each number is: on a background of colour, without colours as a shade beside "
-                    "it; --heat={0}",
-                    "用底色显示每个数的大小；没有颜色时在旁边用浓淡表示；--heat={0}"},
-                   names_of(kColorMaps))
-                   .in(language))
-      ->type_name(names_of(kColorMaps));
+  const char* flags = "--heat{viridis}";
+  if (!may_be_named(flags)) return;
+  add_flag(app, flags, options.heat,
+           say({"how large each number is: on a background of colour, without colours as a shade beside "
+                "it; --heat={0}",
+                "用底色显示每个数的大小；没有颜色时在旁边用浓淡表示；--heat={0}"},
+               names_of(kColorMaps))
+               .in(language)
+               .c_str())
+      .one_of(kColorMaps);
 }
 
 void add_output_options(CLI::App& app, SharedOptions& options, Language language) {
-  if (!names_an_option()) return;
-  app.add_option(
-         "-o,--output", options.output,
-         Text{"write to this file, whole or not at all", "写入文件：要么完整写入，要么不动"}.in(language))
-      ->type_name("FILE")
-      ->each([&options](const std::string& file) { options.has_empty_output = file.empty(); });
-  app.add_option("--color", options.color, Text{"colour", "颜色"}.in(language))
-      ->type_name("auto | always | never");
-  app.add_flag(
-      "--ascii", options.ascii,
-      Text{"nothing but ASCII in what qkv writes itself", "qkv 自己写的内容只用 ASCII"}.in(language));
-  app.add_option("--lang", options.lang, Text{"language", "语言"}.in(language))->type_name("auto | en | zh");
-  app.add_flag("-q,--quiet", options.is_quiet,
-               Text{"no warnings, notes and progress", "不显示警告、说明和进度"}.in(language));
-  app.add_flag("-v,--verbose", options.is_verbose, Text{"say what was read", "说明读到了什么"}.in(language));
+  add_option(
+      app, "-o,--output",
+      [&options](const std::string& file) {
+        options.output = file;
+        options.has_empty_output = file.empty();
+      },
+      Text{"write to this file, whole or not at all", "写入文件：要么完整写入，要么不动"}.in(language))
+      .type("FILE");
+  add_option(app, "--color", options.color, Text{"colour", "颜色"}.in(language))
+      .type("auto | always | never");
+  add_flag(app, "--ascii", options.ascii,
+           Text{"nothing but ASCII in what qkv writes itself", "qkv 自己写的内容只用 ASCII"}.in(language));
+  add_option(app, "--lang", options.lang, Text{"language", "语言"}.in(language)).type("auto | en | zh");
+  add_flag(app, "-q,--quiet", options.is_quiet,
+           Text{"no warnings, notes and progress", "不显示警告、说明和进度"}.in(language));
+  add_flag(app, "-v,--verbose", options.is_verbose, Text{"say what was read", "说明读到了什么"}.in(language));
 }
 
 namespace {

@@ -3,8 +3,6 @@
 // A setting has one row in problem/keys: it is a key of the problem file and an option here.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -16,6 +14,7 @@
 #include <vector>
 
 #include "base/diagnostic.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "problem/read_problem.h"
 #include "render/colormap.h"
@@ -79,16 +78,6 @@ struct SharedOptions {
   bool is_verbose = false;
 };
 
-// As long as it lives, the functions below make no options for a line without any, and of the matrix
-// files and settings only those that these words could name.  A command has a hundred, a line names two.
-class NamedOptions {
- public:
-  explicit NamedOptions(const std::vector<std::string>& words);
-  ~NamedOptions();
-  NamedOptions(const NamedOptions&) = delete;
-  NamedOptions& operator=(const NamedOptions&) = delete;
-};
-
 // FILE, the matrix files and the settings.
 void add_problem_options(CLI::App& app, SharedOptions& options, Language language);
 // --exact --arithmetic.
@@ -136,12 +125,6 @@ template <class Table>
 std::vector<std::string> names_in(const Table& table) {
   std::vector<std::string> names;
   for (const auto& row : table) names.emplace_back(row.name);
-  return names;
-}
-template <class Table>
-std::string names_of(const Table& table) {
-  std::string names;
-  for (const auto& row : table) names += (names.empty() ? "" : " | ") + std::string(row.name);
   return names;
 }
 void bad_value(const std::string& option, const std::string& value, const std::vector<std::string>& allowed,

@@ -168,40 +168,34 @@ int run_softmax(const SoftmaxOptions& options) {
 }  // namespace
 
 Command setup_softmax(CLI::App& app, Language language) {
-  CLI::App* command = app.add_subcommand(
-      "softmax",
+  CLI::App& command = add_command(
+      app, "softmax",
       Text{"the softmax of a row of numbers, line by line", "逐行显示一行数字的 softmax"}.in(language));
   const auto options = std::make_shared<SoftmaxOptions>();
-  command
-      ->add_option("NUMBERS", options->numbers,
-                   Text{"the scores, e.g. \"8 16 24\"", "分数，例如 \"8 16 24\""}.in(language))
-      ->type_name("")
-      ->required();
-  command
-      ->add_option("-p,--decimals", options->decimals,
-                   Text{"digits after the point", "小数位数"}.in(language))
-      ->type_name(kWholeNumber);
-  command
-      ->add_option(
-          "--temperature", options->temperature,
-          Text{"divides the scores first; several, 0.5,1,2, make a table with the entropy of each row",
-               "先把分数除以温度；给出几个值（0.5,1,2）就列成表，并给出每行的熵"}
-              .in(language))
-      ->type_name("T[,T...]");
-  command
-      ->add_option("--scale", options->scale,
-                   Text{"multiplies the scores first; several, 1,2,4, make a table",
-                        "先把分数乘以这个数；几个值（1,2,4）列成表"}
-                       .in(language))
-      ->type_name("S[,S...]");
-  command
-      ->add_option("--repeat", options->repeat,
-                   Text{"a longer context: the row so many times over; several, 1,10,100, make a table",
-                        "更长的上下文：把这一行重复这么多遍；几个值（1,10,100）列成表"}
-                       .in(language))
-      ->type_name("N[,N...]");
-  add_output_options(*command, *options, language);
-  return {command, [options] { return run_softmax(*options); }};
+  add_option(command, "NUMBERS", options->numbers,
+             Text{"the scores, e.g. \"8 16 24\"", "分数，例如 \"8 16 24\""}.in(language))
+      .type("")
+      .required();
+  add_option(command, "-p,--decimals", options->decimals,
+             Text{"digits after the point", "小数位数"}.in(language))
+      .type(kWholeNumber);
+  add_option(command, "--temperature", options->temperature,
+             Text{"divides the scores first; several, 0.5,1,2, make a table with the entropy of each row",
+                  "先把分数除以温度；给出几个值（0.5,1,2）就列成表，并给出每行的熵"}
+                 .in(language))
+      .type("T[,T...]");
+  add_option(command, "--scale", options->scale,
+             Text{"multiplies the scores first; several, 1,2,4, make a table",
+                  "先把分数乘以这个数；几个值（1,2,4）列成表"}
+                 .in(language))
+      .type("S[,S...]");
+  add_option(command, "--repeat", options->repeat,
+             Text{"a longer context: the row so many times over; several, 1,10,100, make a table",
+                  "更长的上下文：把这一行重复这么多遍；几个值（1,10,100）列成表"}
+                 .in(language))
+      .type("N[,N...]");
+  add_output_options(command, *options, language);
+  return {&command, [options] { return run_softmax(*options); }};
 }
 
 }  // namespace qkv

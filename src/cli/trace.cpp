@@ -64,16 +64,16 @@ int run_trace(const SharedOptions& options) {
 }  // namespace
 
 Command setup_trace(CLI::App& app, Language language) {
-  CLI::App* command = app.add_subcommand(
-      "trace", Text{"every step of a problem, in order", "按顺序显示一道题的每一步"}.in(language));
+  CLI::App& command = add_command(
+      app, "trace", Text{"every step of a problem, in order", "按顺序显示一道题的每一步"}.in(language));
   const auto options = std::make_shared<SharedOptions>();
-  add_problem_options(*command, *options, language);
-  add_telling_options(*command, *options, language);
-  add_format_option(*command, *options, language, kTraceFormats);
-  add_heat_option(*command, *options, language);
-  add_speed_options(*command, *options, language);
-  add_output_options(*command, *options, language);
-  return {command, [options] { return run_trace(*options); }};
+  add_problem_options(command, *options, language);
+  add_telling_options(command, *options, language);
+  add_format_option(command, *options, language, kTraceFormats);
+  add_heat_option(command, *options, language);
+  add_speed_options(command, *options, language);
+  add_output_options(command, *options, language);
+  return {&command, [options] { return run_trace(*options); }};
 }
 
 }  // namespace qkv

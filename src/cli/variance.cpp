@@ -45,22 +45,22 @@ int run_variance(const VarianceOptions& options) {
 }  // namespace
 
 Command setup_variance(CLI::App& app, Language language) {
-  CLI::App* command = app.add_subcommand(
-      "variance",
+  CLI::App& command = add_command(
+      app, "variance",
       Text{"an experiment: why the scores are divided by √d_k", "做个实验：分数为什么要除以 √d_k"}.in(
           language));
   const auto options = std::make_shared<VarianceOptions>();
   const auto add = [&](const char* name, std::string& value, const Text& meaning) {
-    command->add_option(name, value, meaning.in(language))->type_name("N");
+    add_option(command, name, value, meaning.in(language)).type("N");
   };
   add("--dim", options->dim, {"numbers of a vector, d_k; 64 when left out", "向量的维数 d_k，默认 64"});
   add("--pairs", options->pairs, {"dot products; 100000 when left out", "点积的次数，默认 100000"});
   add("--seed", options->seed,
       {"another seed, other numbers; the same on every machine",
        "换一个种子就换一批数；同一种子在任何机器上都相同"});
-  add_format_option(*command, *options, language);
-  add_output_options(*command, *options, language);
-  return {command, [options] { return run_variance(*options); }};
+  add_format_option(command, *options, language);
+  add_output_options(command, *options, language);
+  return {&command, [options] { return run_variance(*options); }};
 }
 
 }  // namespace qkv

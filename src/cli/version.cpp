@@ -6,7 +6,7 @@
 #include <mpfr.h>
 #include <utf8proc.h>
 
-#include <CLI/CLI.hpp>
+#include <CLI/Version.hpp>
 #include <Eigen/Core>
 #include <array>
 #include <boost/version.hpp>

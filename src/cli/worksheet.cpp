@@ -65,24 +65,21 @@ int run_worksheet(const WorksheetOptions& options) {
 }  // namespace
 
 Command setup_worksheet(CLI::App& app, Language language) {
-  CLI::App* command =
-      app.add_subcommand("worksheet", Text{"a blank sheet of answers, to fill in and check, or its key",
-                                           "空白答卷，填好之后可以批改；也可以写出答案"}
-                                          .in(language));
+  CLI::App& command = add_command(app, "worksheet",
+                                  Text{"a blank sheet of answers, to fill in and check, or its key",
+                                       "空白答卷，填好之后可以批改；也可以写出答案"}
+                                      .in(language));
   const auto options = std::make_shared<WorksheetOptions>();
   options->has_own_forms = true;
-  add_problem_options(*command, *options, language);
-  add_asking_options(*command, *options, language);
-  command
-      ->add_option(
-          "-f,--format", options->form,
-          Text{"text to fill in; md or latex to print", "text 用来填写；md、latex 用来打印"}.in(language))
-      ->type_name("text | md | latex");
-  command->add_flag(
-      "--key", options->is_key,
-      Text{"solved: every cell with its right number", "解答：每一格都填上正确的数"}.in(language));
-  add_output_options(*command, *options, language);
-  return {command, [options] { return run_worksheet(*options); }};
+  add_problem_options(command, *options, language);
+  add_asking_options(command, *options, language);
+  add_option(command, "-f,--format", options->form,
+             Text{"text to fill in; md or latex to print", "text 用来填写；md、latex 用来打印"}.in(language))
+      .type("text | md | latex");
+  add_flag(command, "--key", options->is_key,
+           Text{"solved: every cell with its right number", "解答：每一格都填上正确的数"}.in(language));
+  add_output_options(command, *options, language);
+  return {&command, [options] { return run_worksheet(*options); }};
 }
 
 }  // namespace qkv
