@@ -48,22 +48,13 @@ class Diagnostics {
  public:
   void add(Diagnostic d) { list_.push_back(std::move(d)); }
 
-  void error(const SourcePtr& source, Span span, Said message, Said hint = {}) {
-    add({Severity::error, source->name, source, span, std::move(message), std::move(hint)});
-  }
-  void warning(const SourcePtr& source, Span span, Said message, Said hint = {}) {
-    add({Severity::warning, source->name, source, span, std::move(message), std::move(hint)});
-  }
-  void note(const SourcePtr& source, Span span, Said message, Said hint = {}) {
-    add({Severity::note, source->name, source, span, std::move(message), std::move(hint)});
-  }
+  // Of a place in a text.  Cold: what leads to an error need not stand among what runs.
+  [[gnu::cold]] void error(const SourcePtr& source, Span span, Said message, Said hint = {});
+  [[gnu::cold]] void warning(const SourcePtr& source, Span span, Said message, Said hint = {});
+  [[gnu::cold]] void note(const SourcePtr& source, Span span, Said message, Said hint = {});
   // About a file as a whole (or, with an empty name, about the command line).
-  void error(std::string file, Said message, Said hint = {}) {
-    add({Severity::error, std::move(file), nullptr, std::nullopt, std::move(message), std::move(hint)});
-  }
-  void warning(std::string file, Said message, Said hint = {}) {
-    add({Severity::warning, std::move(file), nullptr, std::nullopt, std::move(message), std::move(hint)});
-  }
+  [[gnu::cold]] void error(std::string file, Said message, Said hint = {});
+  [[gnu::cold]] void warning(std::string file, Said message, Said hint = {});
 
   bool has_errors() const {
     for (const Diagnostic& d : list_) {

@@ -10,6 +10,7 @@
 
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace qkv {
@@ -59,13 +60,24 @@ inline const std::string& argument_in(Language language, const Said& argument) {
   return argument.in(language);
 }
 
-// Fills in a sentence.  An argument that is itself a Said is taken in the right language.
+// say() without its types: sentences are said in a thousand places, and this stands in the program once.
+std::string filled_in(const char* sentence, fmt::format_args arguments);
+Said filled_in(const Text& text, fmt::format_args arguments);
+
+// Fills in a sentence, in one language.  An argument that is itself a Said is taken in it.
+template <class... Args>
+std::string say_in(Language language, const Text& text, const Args&... args) {
+  return filled_in(text.in(language), fmt::make_format_args(argument_in(language, args)...));
+}
+
+// In both.
 template <class... Args>
 Said say(const Text& text, const Args&... args) {
-  const auto in = [&](Language language) {
-    return fmt::format(fmt::runtime(text.in(language)), argument_in(language, args)...);
-  };
-  return {in(Language::en), in(Language::zh)};
+  if constexpr ((std::is_same_v<Args, Said> || ...)) {
+    return {say_in(Language::en, text, args...), say_in(Language::zh, text, args...)};
+  } else {
+    return filled_in(text, fmt::make_format_args(args...));
+  }
 }
 
 }  // namespace qkv
