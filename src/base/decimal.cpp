@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/fixed.h"
+
 namespace qkv {
 
 std::string without_negative_zero(std::string text) {
@@ -20,6 +22,9 @@ std::size_t whole_digits(const std::string& fixed) {
 std::string fixed_text(double value, int decimals) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  if (decimals <= FixedDecimals::kMostDecimals) {
+    if (auto text = FixedDecimals(decimals).exact_text(value)) return *std::move(text);
+  }
   // fmt's fixed and exponent forms round exactly, half to even, as printf does.
   if (std::abs(value) < kScientificFrom) {
     std::string text = fmt::format("{:.{}f}", value, decimals);

@@ -147,6 +147,15 @@ char* FixedDecimals::write_columns(char* at, const double* values, const std::si
   return at;
 }
 
+// A product and a sum, rounded once: less than a half is less than a half in truth.
+std::optional<std::string> FixedDecimals::exact_text(double value) const {
+  const double whole = units(value);
+  if (!(std::abs(whole) < limit_) || !(std::abs(std::fma(value, power_, -whole)) < 0.5)) return std::nullopt;
+  std::array<char, kMostCharacters> text;
+  char* const end = text.data() + text.size();
+  return std::string(write_before(end, whole), end);
+}
+
 std::size_t FixedDecimals::width(double units) const {
   std::array<char, kMostCharacters> text;
   char* const end = text.data() + text.size();

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,12 +19,16 @@ namespace qkv {
 
 class FixedDecimals {
  public:
-  explicit FixedDecimals(int decimals);  // 0 … 17
+  static constexpr int kMostDecimals = 17;
+  explicit FixedDecimals(int decimals);  // 0 … kMostDecimals
 
   int decimals() const { return decimals_; }
 
   // The text of `value` in units of its last decimal; only where its columns are not open.
   double units(double value) const { return nearest(value * power_); }
+
+  // The text of exactly this double; nullopt where it is a tie, or too large for this way of counting.
+  std::optional<std::string> exact_text(double value) const;
 
   // Adds to `open` the places among values[0, count) of numbers whose text might not be that of every number
   // within the bound.  Infinities and NaN are open, and so is what is too large for this way of counting.
