@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <utf8proc.h>
 
 #include "base/counted.h"
 #include "base/display_width.h"
@@ -12,6 +13,11 @@ TEST_CASE("a Chinese character takes two columns, a mathematical sign one, a com
   CHECK(column_width("√∞α·") == 4);
   CHECK(column_width("e\u0301") == 1);
   CHECK(column_width("t1 苹果") == 7);
+}
+
+TEST_CASE("the table of widths agrees where it is not asked") {
+  for (utf8proc_int32_t c = 0x2200; c < 0x2300; ++c) CHECK(utf8proc_charwidth(c) == 1);
+  for (utf8proc_int32_t c = 0x20; c < 0x7f; ++c) CHECK(utf8proc_charwidth(c) == 1);
 }
 
 TEST_CASE("padding counts columns, not bytes") {

@@ -22,6 +22,20 @@ bool is_plain_ascii(std::string_view text) {
   return true;
 }
 
+// Nothing in it has to be spelt out.
+bool is_visible(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint c = first_code_point(text.substr(at));
+    if (is_unsafe(c.value) || c.value == 0xfffd) return false;
+    at += c.length;
+  }
+  return true;
+}
+
+// Latin letters and mathematical signs; of others a table knows, which is larger than the rest of a small
+// trace.
+bool is_one_column(char32_t c) { return (c >= 0x20 && c < 0x7f) || (c >= 0x2200 && c < 0x2300); }
+
 std::string spaces_up_to(std::string_view text, int width) {
   const int missing = width - column_width(text);
   return std::string(missing > 0 ? static_cast<std::size_t>(missing) : 0, ' ');
@@ -69,15 +83,14 @@ int column_width(std::string_view text) {
   int width = 0;
   while (!text.empty()) {
     const CodePoint c = first_code_point(text);
-    width +=
-        c.value >= 0x20 && c.value < 0x7f ? 1 : utf8proc_charwidth(static_cast<utf8proc_int32_t>(c.value));
+    width += is_one_column(c.value) ? 1 : utf8proc_charwidth(static_cast<utf8proc_int32_t>(c.value));
     text.remove_prefix(c.length);
   }
   return width;
 }
 
 std::string visible(std::string_view text) {
-  if (is_plain_ascii(text)) return std::string(text);
+  if (is_visible(text)) return std::string(text);
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {
