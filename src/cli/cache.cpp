@@ -82,8 +82,8 @@ int run_cache(const CacheOptions& options) {
 
 }  // namespace
 
-Command setup_cache(CLI::App& app, Language language) {
-  CLI::App& command = add_command(
+Command setup_cache(const OptionTaker& app, Language language) {
+  const OptionTaker command = add_command(
       app, "cache",
       Text{"the size of a model's KV cache, factor by factor", "KV 缓存有多大，逐个因子相乘"}.in(language));
   const auto options = std::make_shared<CacheOptions>();
@@ -106,7 +106,7 @@ Command setup_cache(CLI::App& app, Language language) {
       {"compared with MLA: numbers of its rotated key", "与 MLA 比较：旋转键的维数"});
   add_format_option(command, *options, language);
   add_output_options(command, *options, language);
-  return {&command, [options] { return run_cache(*options); }};
+  return {command.app, [options] { return run_cache(*options); }};
 }
 
 }  // namespace qkv

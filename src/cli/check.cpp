@@ -129,8 +129,8 @@ int run_check(const CheckOptions& options) {
 
 }  // namespace
 
-Command setup_check(CLI::App& app, Language language) {
-  CLI::App& command = add_command(
+Command setup_check(const OptionTaker& app, Language language) {
+  const OptionTaker command = add_command(
       app, "check",
       Text{"mark homework: steps carried forward, mistakes named", "批改作业：错误逐步带入，指出犯了什么错"}
           .in(language));
@@ -150,7 +150,7 @@ Command setup_check(CLI::App& app, Language language) {
   add_option(command, "-f,--format", options->form, Text{"form of the marks", "批改结果的格式"}.in(language))
       .type("text | json | csv");
   add_output_options(command, *options, language);
-  return {&command, [options] { return run_check(*options); }};
+  return {command.app, [options] { return run_check(*options); }};
 }
 
 }  // namespace qkv

@@ -441,8 +441,8 @@ std::string completion_script(const CLI::App& app, std::string_view shell) {
   return row->script(commands);
 }
 
-Command setup_completion(CLI::App& app, Language language) {
-  CLI::App& command = add_command(
+Command setup_completion(const OptionTaker& app, Language language) {
+  const OptionTaker command = add_command(
       app, "completion",
       Text{"a script by which a shell completes qkv's words", "让 shell 能补全 qkv 命令行的脚本"}.in(
           language));
@@ -452,7 +452,7 @@ Command setup_completion(CLI::App& app, Language language) {
       .type("bash | zsh | fish")
       .required();
   add_output_options(command, *options, language);
-  return {&command, [&app, options] { return run_completion(app, *options); }};
+  return {command.app, [app, options] { return run_completion(*app.app, *options); }};
 }
 
 }  // namespace qkv

@@ -220,11 +220,11 @@ int run_convert(const ConvertOptions& options) {
 
 }  // namespace
 
-Command setup_convert(CLI::App& app, Language language) {
-  CLI::App& command = add_command(app, "convert",
-                                  Text{"a matrix, several or a problem, from one form into another",
-                                       "把矩阵、多个矩阵或题目从一种格式转成另一种"}
-                                      .in(language));
+Command setup_convert(const OptionTaker& app, Language language) {
+  const OptionTaker command = add_command(app, "convert",
+                                          Text{"a matrix, several or a problem, from one form into another",
+                                               "把矩阵、多个矩阵或题目从一种格式转成另一种"}
+                                              .in(language));
   const auto options = std::make_shared<ConvertOptions>();
   options->has_own_forms = true;
   add_option(command, "IN", options->in,
@@ -241,7 +241,7 @@ Command setup_convert(CLI::App& app, Language language) {
                  .in(language))
       .one_of(matrix_forms());
   add_output_options(command, *options, language);
-  return {&command, [options] { return run_convert(*options); }};
+  return {command.app, [options] { return run_convert(*options); }};
 }
 
 }  // namespace qkv

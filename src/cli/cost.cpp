@@ -148,8 +148,8 @@ int run_cost(const CostOptions& options) {
 
 }  // namespace
 
-Command setup_cost(CLI::App& app, Language language) {
-  CLI::App& command =
+Command setup_cost(const OptionTaker& app, Language language) {
+  const OptionTaker command =
       add_command(app, "cost",
                   Text{"multiply-adds and bytes of every step, of a file or of sizes alone (--n --d)",
                        "每一步的乘加次数和字节数：题目文件，或只给大小（--n --d）"}
@@ -172,7 +172,7 @@ Command setup_cost(CLI::App& app, Language language) {
        "每个数的字节数，默认 2（fp16、bf16）；4、1、0.5"});
   add_format_option(command, *options, language);
   add_output_options(command, *options, language);
-  return {&command, [options] { return run_cost(*options); }};
+  return {command.app, [options] { return run_cost(*options); }};
 }
 
 }  // namespace qkv

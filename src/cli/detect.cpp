@@ -127,8 +127,8 @@ int run_detect(DetectOptions options) {
 
 }  // namespace
 
-Command setup_detect(CLI::App& app, Language language) {
-  CLI::App& command = add_command(
+Command setup_detect(const OptionTaker& app, Language language) {
+  const OptionTaker command = add_command(
       app, "detect",
       Text{"which conventions turn the inputs into this output", "哪些约定能由这些输入得到这份输出"}.in(
           language));
@@ -142,7 +142,7 @@ Command setup_detect(CLI::App& app, Language language) {
       .type("");
   add_format_option(command, *options, language);
   add_output_options(command, *options, language);
-  return {&command, [options] { return run_detect(*options); }};
+  return {command.app, [options] { return run_detect(*options); }};
 }
 
 }  // namespace qkv

@@ -55,11 +55,11 @@ int run_diff(const DiffOptions& options) {
 
 }  // namespace
 
-Command setup_diff(CLI::App& app, Language language) {
-  CLI::App& command = add_command(app, "diff",
-                                  Text{"two traces, sheets or matrices: the first step that differs",
-                                       "比较两份轨迹、答卷或矩阵：最先不同的一步"}
-                                      .in(language));
+Command setup_diff(const OptionTaker& app, Language language) {
+  const OptionTaker command = add_command(app, "diff",
+                                          Text{"two traces, sheets or matrices: the first step that differs",
+                                               "比较两份轨迹、答卷或矩阵：最先不同的一步"}
+                                              .in(language));
   const auto options = std::make_shared<DiffOptions>();
   const Text kind{
       "a trace (text, JSON, CSV or Markdown), a sheet of answers or a matrix (text, .npy, JSON lists); - is "
@@ -78,7 +78,7 @@ Command setup_diff(CLI::App& app, Language language) {
       .type("X");
   add_format_option(command, *options, language);
   add_output_options(command, *options, language);
-  return {&command, [options] { return run_diff(*options); }};
+  return {command.app, [options] { return run_diff(*options); }};
 }
 
 }  // namespace qkv

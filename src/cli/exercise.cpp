@@ -99,11 +99,11 @@ int run_exercise(ExerciseOptions options) {
 
 }  // namespace
 
-Command setup_exercise(CLI::App& app, Language language) {
-  CLI::App& command = add_command(app, "exercise",
-                                  Text{"a new problem that can be done by hand, its sheet or its key",
-                                       "出一道可以手算的新题、它的答卷或答案"}
-                                      .in(language));
+Command setup_exercise(const OptionTaker& app, Language language) {
+  const OptionTaker command = add_command(app, "exercise",
+                                          Text{"a new problem that can be done by hand, its sheet or its key",
+                                               "出一道可以手算的新题、它的答卷或答案"}
+                                              .in(language));
   const auto options = std::make_shared<ExerciseOptions>();
   options->has_own_forms = true;
   ExerciseRequest& request = options->request;
@@ -132,7 +132,7 @@ Command setup_exercise(CLI::App& app, Language language) {
   add_flag(command, "--key", options->is_key,
            Text{"its key, the sheet solved", "写出它的答案：填好的答卷"}.in(language));
   add_output_options(command, *options, language);
-  return {&command, [options] { return run_exercise(*options); }};
+  return {command.app, [options] { return run_exercise(*options); }};
 }
 
 }  // namespace qkv

@@ -32,8 +32,8 @@ int run_explain(const ExplainOptions& options) {
 
 }  // namespace
 
-Command setup_explain(CLI::App& app, Language language) {
-  CLI::App& command =
+Command setup_explain(const OptionTaker& app, Language language) {
+  const OptionTaker command =
       add_command(app, "explain", Text{"where one number comes from", "一个数字从哪里来"}.in(language));
   const auto options = std::make_shared<ExplainOptions>();
   options->asks_for_any_cell = true;
@@ -47,7 +47,7 @@ Command setup_explain(CLI::App& app, Language language) {
   add_arithmetic_options(command, *options, language);
   add_format_option(command, *options, language, kWordForms);
   add_output_options(command, *options, language);
-  return {&command, [options] { return run_explain(*options); }};
+  return {command.app, [options] { return run_explain(*options); }};
 }
 
 }  // namespace qkv

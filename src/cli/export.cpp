@@ -120,8 +120,8 @@ int run_export(const ExportOptions& options) {
 
 }  // namespace
 
-Command setup_export(CLI::App& app, Language language) {
-  CLI::App& command =
+Command setup_export(const OptionTaker& app, Language language) {
+  const OptionTaker command =
       add_command(app, "export",
                   Text{"the same steps as a script that checks itself, or as a spreadsheet that computes",
                        "把同样的步骤写成会自己核对的脚本，或会自己计算的电子表格"}
@@ -136,7 +136,7 @@ Command setup_export(CLI::App& app, Language language) {
       .type("numpy | torch | octave | csv");
   add_asking_options(command, *options, language);
   add_output_options(command, *options, language);
-  return {&command, [options] { return run_export(*options); }};
+  return {command.app, [options] { return run_export(*options); }};
 }
 
 }  // namespace qkv

@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -157,7 +156,7 @@ class HelpFormatter : public CLI::Formatter {
 
 struct CommandRow {
   const char* name;
-  Command (*setup)(CLI::App& app, Language language);
+  Command (*setup)(const OptionTaker& app, Language language);
   bool asks_about_all = false;  // wants the other commands made too
 };
 constexpr std::array<CommandRow, 14> kCommands{{{"trace", setup_trace},
@@ -175,10 +174,9 @@ constexpr std::array<CommandRow, 14> kCommands{{{"trace", setup_trace},
                                                 {"variance", setup_variance},
                                                 {"completion", setup_completion, true}}};
 
-// What CLI11 has to know to read a command line: these commands and their options.
+// What CLI11 has to know to read a command line: all commands and their options.
 struct CommandLine {
-  CommandLine(std::span<const CommandRow> rows, Language language);
-  void make_help(Language language);  // --help and --version, of each command, too
+  explicit CommandLine(Language language);
   void parse(const std::vector<std::string>& arguments) {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     app.parse(reversed);
@@ -194,20 +192,17 @@ struct CommandLine {
   std::vector<Command> commands;
 };
 
-CommandLine::CommandLine(std::span<const CommandRow> rows, Language language)
+CommandLine::CommandLine(Language language)
     : app(Text{"qkv: attention that shows its work", "qkv：把每一步都算给你看的注意力计算器"}.in(language),
           "qkv") {
   app.option_defaults()->group(Text{"Options", "选项"}.in(language));  // commands inherit it
+  const auto add_asking_flags = [language](CLI::App& to) {
+    to.set_version_flag("-V,--version", version_text,
+                        Text{"version, and those of the libraries", "版本，以及所用各库的版本"}.in(language));
+    to.set_help_flag("-h,--help", Text{"this help", "显示帮助"}.in(language));
+  };
+  add_asking_flags(app);
   app.require_subcommand(0, 1);
-  for (const CommandRow& row : rows) {
-    const Command& command = commands.emplace_back(row.setup(app, language));
-    assert(command.app->get_name() == row.name);
-    command.app->allow_extras();
-  }
-  if (may_be_named("-h,--help")) make_help(language);
-}
-
-void CommandLine::make_help(Language language) {
   const auto formatter = std::make_shared<HelpFormatter>();
   formatter->label("Usage", Text{"Usage", "用法"}.in(language));
   formatter->label("OPTIONS", Text{"OPTIONS", "选项"}.in(language));
@@ -215,16 +210,13 @@ void CommandLine::make_help(Language language) {
   formatter->label("SUBCOMMANDS", Text{"COMMANDS", "命令"}.in(language));
   formatter->label("REQUIRED", Text{"REQUIRED", "必填"}.in(language));
   formatter->label("Positionals", Text{"Arguments", "参数"}.in(language));
-  const auto add_to = [&](CLI::App& to) {
-    to.formatter(formatter);
-    to.set_version_flag("-V,--version", version_text,
-                        Text{"version, and those of the libraries", "版本，以及所用各库的版本"}.in(language));
-    to.set_help_flag("-h,--help", Text{"this help", "显示帮助"}.in(language));
-  };
-  add_to(app);
-  for (const Command& command : commands) {
-    add_to(*command.app);
+  app.formatter(formatter);
+  for (const CommandRow& row : kCommands) {
+    const Command& command = commands.emplace_back(row.setup({.app = &app}, language));
+    assert(command.app->get_name() == row.name);
+    command.app->allow_extras();
     command.app->group(Text{"Commands", "命令"}.in(language));
+    add_asking_flags(*command.app);
   }
 }
 
@@ -247,28 +239,20 @@ std::vector<std::string> leftovers_of(const Command& command) {
   return leftovers;
 }
 
-int run(const Command& command, Language language) {
-  const CLI::Option* quiet = command.app->get_option_no_throw("--quiet");
+int run(const Command& command, bool is_quiet, Language language) {
   std::optional<ProgressLine> line;
-  if (quiet == nullptr || quiet->count() == 0) line.emplace(language);
+  if (!is_quiet) line.emplace(language);
   return command.run();
 }
 
-// Runs a command whose line is understood with only those options made that it names: all of them take longer
-// to make than a small problem to calculate.  nullopt, and nothing was done, where CLI11 has something to
-// say: only the whole command line knows what else there is, for a message and for --help.
-std::optional<int> run_with_named_options(const CommandRow& row, const std::vector<std::string>& arguments,
-                                          Language language) {
-  const NamedOptions only_these(arguments);
-  CommandLine line({&row, 1}, language);
-  try {
-    line.parse(arguments);
-  } catch (const CLI::Error&) {
-    return std::nullopt;
-  }
-  const Command& command = line.commands.front();
-  if (!command.app->parsed() || !leftovers_of(command).empty()) return std::nullopt;
-  return run(command, language);
+// nullopt, and nothing was done, where the line is not a simple one.
+std::optional<int> run_simple_line(const CommandRow& row, const std::vector<std::string>& arguments,
+                                   Language language) {
+  const std::vector<std::string> words(arguments.begin() + 1, arguments.end());
+  SimpleLine line(words);
+  const Command command = row.setup({.line = &line}, language);
+  if (!line.is_understood()) return std::nullopt;
+  return run(command, line.names("-q,--quiet"), language);
 }
 
 int main_of(std::vector<std::string> arguments) {
@@ -293,11 +277,11 @@ int main_of(std::vector<std::string> arguments) {
     if (arguments.front() == "softmax") protect_negative_numbers(arguments);
     if (const auto row = named();
         row != kCommands.end() && !row->asks_about_all && colours_apart(arguments).empty()) {
-      if (const auto status = run_with_named_options(*row, arguments, language)) return *status;
+      if (const auto status = run_simple_line(*row, arguments, language)) return *status;
     }
   }
 
-  CommandLine line(kCommands, language);
+  CommandLine line(language);
   try {
     line.parse(arguments);
   } catch (const CLI::Success& success) {  // --help, --version
@@ -318,7 +302,8 @@ int main_of(std::vector<std::string> arguments) {
   }
   const std::vector<std::string> leftovers = leftovers_of(*command);
   if (!leftovers.empty()) return refuse_leftovers(leftovers, *command->app, language);
-  return run(*command, language);
+  const CLI::Option* const quiet = command->app->get_option_no_throw("--quiet");
+  return run(*command, quiet != nullptr && quiet->count() > 0, language);
 }
 
 }  // namespace
@@ -326,6 +311,7 @@ int main_of(std::vector<std::string> arguments) {
 
 int main(int argc, char** argv) {
   qkv::die_cleanly_of_signals();
+  std::setvbuf(stdout, nullptr, _IONBF, 0);  // written in large pieces, which need not be copied
   try {
     return qkv::main_of(std::vector<std::string>(argv + 1, argv + argc));
   } catch (const std::exception& fault) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -11,26 +12,106 @@
 namespace qkv {
 namespace {
 
-const std::vector<std::string>* words_of_line = nullptr;  // null: every option is made
-
 // What --gradient=WORD may say; "true" is what CLI11 makes of a bare --gradient.
 constexpr std::array<std::string_view, 4> kFlagWords{"yes", "no", "true", "false"};
 
+bool is_argument(std::string_view flags) { return !flags.starts_with('-'); }
+
+// Whether `name` is one of "-p,--decimals" or "--heat{viridis}".
+bool is_one_of(std::string_view flags, std::string_view name) {
+  flags = flags.substr(0, flags.find('{'));
+  const std::size_t comma = flags.find(',');
+  return flags.substr(0, comma) == name || (comma != flags.npos && flags.substr(comma + 1) == name);
+}
+
+bool take_text(std::string& value, const std::string& text) {
+  value = text;
+  return true;
+}
+bool take_text(std::vector<std::string>& value, const std::string& text) {
+  value.push_back(text);
+  return true;
+}
+// CLI11 knows more ways to write a number.
+template <class Integer>
+bool take_text(Integer& value, const std::string& text) {
+  const char* const end = text.data() + text.size();
+  const auto [last, fault] = std::from_chars(text.data(), end, value);
+  return fault == std::errc() && last == end && text[0] != '0';
+}
+bool take_text(std::optional<int>& value, const std::string& text) {
+  return take_text(value.emplace(), text);
+}
+bool take_text(std::optional<double>&, const std::string&) { return false; }
+
+template <class T>
+constexpr bool kRepeats = std::is_same_v<T, std::vector<std::string>>;
+
 }  // namespace
 
-NamedOptions::NamedOptions(const std::vector<std::string>& words) { words_of_line = &words; }
-NamedOptions::~NamedOptions() { words_of_line = nullptr; }
+SimpleLine::SimpleLine(const std::vector<std::string>& words) {
+  for (const std::string_view word : words) {
+    const bool is_option = word.size() > 1 && word[0] == '-';
+    words_.push_back({word, is_option ? word.substr(0, word.find('=')) : std::string_view()});
+  }
+}
 
-bool may_be_named(std::string_view flags) {
-  if (words_of_line == nullptr || !flags.starts_with('-')) return true;
-  const bool has_letter = flags[1] != '-';
-  const std::string_view name = flags.substr(has_letter ? flags.find("--") : 0).substr(0, flags.find('{'));
-  return std::any_of(words_of_line->begin(), words_of_line->end(), [&](std::string_view word) {
-    if (word.starts_with("--"))
-      return word.starts_with(name) && (word.size() == name.size() || word[name.size()] == '=');
-    return has_letter && word.starts_with('-') &&
-           word.find(flags[1]) != word.npos;  // it may hide, as in -qp3
-  });
+bool SimpleLine::names(std::string_view flags) const {
+  return std::any_of(words_.begin(), words_.end(),
+                     [&](const Word& word) { return !word.name.empty() && is_one_of(flags, word.name); });
+}
+
+SimpleLine::Word* SimpleLine::named(std::string_view flags) {
+  Word* found = nullptr;
+  for (Word& word : words_) {
+    if (word.name.empty() || !is_one_of(flags, word.name)) continue;
+    if (found != nullptr) is_simple_ = false;
+    found = &word;
+  }
+  if (found != nullptr) found->is_taken = true;
+  return found;
+}
+
+void SimpleLine::option(std::string_view flags, const Take& take) {
+  Word* const word = named(flags);
+  if (word == nullptr) return;
+  std::string_view value = word->text.substr(word->name.size());
+  if (!value.empty()) {
+    value.remove_prefix(1);  // the =
+    is_simple_ = is_simple_ && word->name.starts_with("--");
+  } else if (Word* const next = word + 1; next != words_.data() + words_.size() && next->name.empty()) {
+    next->is_taken = true;
+    value = next->text;
+  }
+  is_simple_ = is_simple_ && !value.empty() && take(std::string(value));
+}
+
+void SimpleLine::flag(std::string_view flags, const std::function<void()>& take) {
+  const Word* const word = named(flags);
+  if (word == nullptr) return;
+  is_simple_ = is_simple_ && word->text == word->name;
+  take();
+}
+
+void SimpleLine::argument(std::string name, Take take, bool repeats) {
+  arguments_.push_back({std::move(name), std::move(take), repeats});
+}
+
+void SimpleLine::require(std::string_view argument) {
+  for (Argument& a : arguments_) a.is_required = a.is_required || a.name == argument;
+}
+
+bool SimpleLine::is_understood() {
+  auto next = arguments_.begin();
+  for (const Word& word : words_) {
+    if (word.is_taken) continue;
+    if (!word.name.empty() || word.text.empty() || next == arguments_.end()) return false;
+    if (!next->take(std::string(word.text))) return false;
+    next->is_required = false;
+    if (!next->repeats) ++next;
+  }
+  return is_simple_ &&
+         std::none_of(arguments_.begin(), arguments_.end(), [](const Argument& a) { return a.is_required; });
 }
 
 Option& Option::type(const char* words) {
@@ -45,6 +126,7 @@ Option& Option::group(const char* title) {
 
 Option& Option::required() {
   if (made_ != nullptr) made_->required();
+  if (line_ != nullptr) line_->require(flags_);
   return *this;
 }
 
@@ -53,42 +135,65 @@ Option& Option::last_counts() {
   return *this;
 }
 
-CLI::App& add_command(CLI::App& app, const char* name, const char* meaning) {
-  return *app.add_subcommand(name, meaning);
+OptionTaker add_command(const OptionTaker& to, const char* name, const char* meaning) {
+  return to.line != nullptr ? to : OptionTaker{.app = to.app->add_subcommand(name, meaning)};
 }
 
 template <class T>
-Option add_option(CLI::App& app, const std::string& flags, T& value, const char* meaning) {
-  return Option(may_be_named(flags) ? app.add_option(flags, value, meaning) : nullptr);
+Option add_option(const OptionTaker& to, const char* flags, T& value, const char* meaning) {
+  if (to.line == nullptr) return Option(to.app->add_option(flags, value, meaning));
+  const auto take = [&value](const std::string& text) { return take_text(value, text); };
+  if (is_argument(flags)) {
+    to.line->argument(flags, take, kRepeats<T>);
+  } else {
+    to.line->option(flags, take);
+  }
+  return {*to.line, flags};
 }
-template Option add_option(CLI::App&, const std::string&, std::string&, const char*);
-template Option add_option(CLI::App&, const std::string&, std::vector<std::string>&, const char*);
-template Option add_option(CLI::App&, const std::string&, int&, const char*);
-template Option add_option(CLI::App&, const std::string&, std::int64_t&, const char*);
-template Option add_option(CLI::App&, const std::string&, std::optional<int>&, const char*);
-template Option add_option(CLI::App&, const std::string&, std::optional<double>&, const char*);
+template Option add_option(const OptionTaker&, const char*, std::string&, const char*);
+template Option add_option(const OptionTaker&, const char*, std::vector<std::string>&, const char*);
+template Option add_option(const OptionTaker&, const char*, int&, const char*);
+template Option add_option(const OptionTaker&, const char*, std::int64_t&, const char*);
+template Option add_option(const OptionTaker&, const char*, std::optional<int>&, const char*);
+template Option add_option(const OptionTaker&, const char*, std::optional<double>&, const char*);
 
-Option add_option(CLI::App& app, const std::string& flags, std::function<void(const std::string&)> take,
+Option add_option(const OptionTaker& to, const char* flags, std::function<void(const std::string&)> take,
                   const char* meaning) {
-  if (!may_be_named(flags)) return Option(nullptr);
-  return Option(app.add_option_function<std::string>(flags, take, meaning));
+  if (to.line == nullptr) return Option(to.app->add_option_function<std::string>(flags, take, meaning));
+  to.line->option(flags, [&](const std::string& text) {
+    take(text);
+    return true;
+  });
+  return {*to.line, flags};
 }
 
-void value_is_missing(const std::string& flags) { throw CLI::ArgumentMismatch::TypedAtLeast(flags, 1, ""); }
+void value_is_missing(const char* flags) { throw CLI::ArgumentMismatch::TypedAtLeast(flags, 1, ""); }
 
-Option add_flag(CLI::App& app, const std::string& flags, bool& value, const char* meaning) {
-  return Option(may_be_named(flags) ? app.add_flag(flags, value, meaning) : nullptr);
+Option add_flag(const OptionTaker& to, const char* flags, bool& value, const char* meaning) {
+  if (to.line == nullptr) return Option(to.app->add_flag(flags, value, meaning));
+  to.line->flag(flags, [&] { value = true; });
+  return {*to.line, flags};
 }
 
-Option add_flag(CLI::App& app, const std::string& flags, std::string& value, const char* meaning) {
-  return Option(may_be_named(flags) ? app.add_flag(flags, value, meaning) : nullptr);
+Option add_flag(const OptionTaker& to, const char* flags, std::string& value, const char* meaning) {
+  if (to.line == nullptr) return Option(to.app->add_flag(flags, value, meaning));
+  to.line->flag(flags, [&] {
+    value = flags;
+    value = value.substr(value.find('{') + 1);
+    value.pop_back();
+  });
+  return {*to.line, flags};
 }
 
-Option add_yes_or_no(CLI::App& app, const std::string& flags, std::function<void(bool)> take,
+Option add_yes_or_no(const OptionTaker& to, const char* flags, std::function<void(bool)> take,
                      const char* meaning) {
-  if (!may_be_named(flags)) return Option(nullptr);
-  return Option(app.add_flag_function(
-                       flags, [take = std::move(take)](std::int64_t count) { take(count > 0); }, meaning)
+  if (to.line != nullptr) {
+    to.line->flag(flags, [&] { take(true); });
+    return {*to.line, flags};
+  }
+  return Option(to.app
+                    ->add_flag_function(
+                        flags, [take = std::move(take)](std::int64_t count) { take(count > 0); }, meaning)
                     ->take_last()
                     ->check([](const std::string& value) {
                       const auto& words = kFlagWords;

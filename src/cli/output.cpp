@@ -173,6 +173,7 @@ ColorDepth color_depth(ColorChoice choice, int fd) {
 
 void print_diagnostics(const Diagnostics& diagnostics, const DiagnosticStyle& style) {
   end_progress();
+  if (diagnostics.list().empty()) return;
   const bool color = wants_color(style.color, STDERR_FILENO);
   std::string out;
   for (const Diagnostic& d : diagnostics.list()) {

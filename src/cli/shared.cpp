@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <iterator>
 #include <thread>
 
@@ -148,12 +149,12 @@ bool is_yes_or_no(const Key& key) { return key.values == std::string_view("no | 
 
 }  // namespace
 
-void add_problem_options(CLI::App& app, SharedOptions& options, Language language) {
+void add_problem_options(const OptionTaker& app, SharedOptions& options, Language language) {
   add_option(app, "FILE", options.file,
              Text{"problem file; - is standard input", "题目文件；- 表示标准输入"}.in(language))
       .type("");
   for (const MatrixOption& m : kMatrixOptions) {
-    if (!may_be_named(m.option)) continue;
+    if (!app.may_name(m.option)) continue;
     add_option(
         app, m.option, [&options, &m](const std::string& file) { options.matrix_files[m.section] = file; },
         say({"matrix file for [{0}]", "[{0}] 的矩阵文件"}, m.section).in(language).c_str())
@@ -182,22 +183,23 @@ void add_problem_options(CLI::App& app, SharedOptions& options, Language languag
       .group(kMatrices.in(language));
   for (const Key& key : keys()) {
     if (!key.as_option) continue;
-    const std::string name = key.name;
+    const std::string_view name = key.name;
     const std::string flags = name == "decimals" ? "-p," + option_of(key) : option_of(key);
-    if (!may_be_named(flags)) continue;
+    if (!app.may_name(flags)) continue;
     if (is_yes_or_no(key)) {
       // --gradient is `gradient = yes`; --gradient=no takes back what the file says.
       add_yes_or_no(
-          app, flags, [&options, name](bool is_yes) { options.settings[name] = is_yes ? "yes" : "no"; },
+          app, flags.c_str(),
+          [&options, name](bool is_yes) { options.settings[std::string(name)] = is_yes ? "yes" : "no"; },
           key.meaning.in(language))
           .group(kSettings.in(language));
       continue;
     }
     add_option(
-        app, flags,
+        app, flags.c_str(),
         [&options, name, flags](const std::string& value) {
-          if (value.starts_with("--")) value_is_missing(flags);
-          options.settings[name] = value;
+          if (value.starts_with("--")) value_is_missing(flags.c_str());
+          options.settings[std::string(name)] = value;
         },
         key.meaning.in(language))
         .type(values_in(key.values, language).c_str())
@@ -206,7 +208,7 @@ void add_problem_options(CLI::App& app, SharedOptions& options, Language languag
   }
 }
 
-void add_asking_options(CLI::App& app, SharedOptions& options, Language language) {
+void add_asking_options(const OptionTaker& app, SharedOptions& options, Language language) {
   add_option(app, "--detail", options.detail,
              Text{"how much is shown: the result, the main steps, every cell's arithmetic, the softmax "
                   "line by line too",
@@ -218,7 +220,7 @@ void add_asking_options(CLI::App& app, SharedOptions& options, Language language
       .type("LIST");
 }
 
-void add_arithmetic_options(CLI::App& app, SharedOptions& options, Language language) {
+void add_arithmetic_options(const OptionTaker& app, SharedOptions& options, Language language) {
   add_flag(
       app, "--exact", options.exact,
       Text{"fractions, roots and powers of e beside the decimals", "在小数旁边写出分数、根式和 e 的幂"}.in(
@@ -230,7 +232,7 @@ void add_arithmetic_options(CLI::App& app, SharedOptions& options, Language lang
       .one_of(kFloatFormats);
 }
 
-void add_telling_options(CLI::App& app, SharedOptions& options, Language language) {
+void add_telling_options(const OptionTaker& app, SharedOptions& options, Language language) {
   add_asking_options(app, options, language);
   add_option(app, "--row", options.row,
              Text{"only this query: its label or number", "只看这个查询：标签或序号"}.in(language))
@@ -256,7 +258,7 @@ void add_telling_options(CLI::App& app, SharedOptions& options, Language languag
   add_flag(app, "--plain-doubles", options.plain_doubles, "").group("");
 }
 
-void add_format_option(CLI::App& app, SharedOptions& options, Language language,
+void add_format_option(const OptionTaker& app, SharedOptions& options, Language language,
                        std::span<const Format> offered) {
   options.offered.assign(offered.begin(), offered.end());
   add_option(
@@ -272,7 +274,7 @@ void add_format_option(CLI::App& app, SharedOptions& options, Language language,
       .one_of(kLatexTables);
 }
 
-void add_speed_options(CLI::App& app, SharedOptions& options, Language language) {
+void add_speed_options(const OptionTaker& app, SharedOptions& options, Language language) {
   add_flag(
       app, "--fast", options.is_fast,
       Text{"with --only-output: in tiles, within a bound that is stated; with --arithmetic fp32 in single "
@@ -293,9 +295,9 @@ int threads_of(const SharedOptions& options) {
 }
 
 // A flag, so that --heat FILE does not take the file for its value.
-void add_heat_option(CLI::App& app, SharedOptions& options, Language language) {
+void add_heat_option(const OptionTaker& app, SharedOptions& options, Language language) {
   const char* flags = "--heat{viridis}";
-  if (!may_be_named(flags)) return;
+  if (!app.may_name(flags)) return;
   add_flag(app, flags, options.heat,
            say({"how large each number is: on a background of colour, without colours as a shade beside "
                 "it; --heat={0}",
@@ -306,7 +308,7 @@ void add_heat_option(CLI::App& app, SharedOptions& options, Language language) {
       .one_of(kColorMaps);
 }
 
-void add_output_options(CLI::App& app, SharedOptions& options, Language language) {
+void add_output_options(const OptionTaker& app, SharedOptions& options, Language language) {
   add_option(
       app, "-o,--output",
       [&options](const std::string& file) {
@@ -444,7 +446,7 @@ TextStyle text_style(const SharedOptions& options, const Presentation& presentat
           .ascii = options.ascii,
           .heat = presentation.heat,
           .depth = color_depth(color, STDOUT_FILENO),
-          .threads = threads_of(options)};
+          .threads = options.threads};
 }
 
 }  // namespace
@@ -491,6 +493,13 @@ int finish(const SharedOptions& options, const Diagnostics& diagnostics) {
   if (options.color == "never") style.color = ColorChoice::never;
   print_diagnostics(diagnostics, style);
   return diagnostics.has_errors() ? 2 : 0;
+}
+
+int leave(int status) {
+#ifndef QKV_SANITIZE
+  std::_Exit(status);
+#endif
+  return status;
 }
 
 }  // namespace qkv

@@ -79,24 +79,24 @@ struct SharedOptions {
 };
 
 // FILE, the matrix files and the settings.
-void add_problem_options(CLI::App& app, SharedOptions& options, Language language);
+void add_problem_options(const OptionTaker& app, SharedOptions& options, Language language);
 // --exact --arithmetic.
-void add_arithmetic_options(CLI::App& app, SharedOptions& options, Language language);
+void add_arithmetic_options(const OptionTaker& app, SharedOptions& options, Language language);
 // The same, --steps --row --head --detail --only-output --checks.
-void add_telling_options(CLI::App& app, SharedOptions& options, Language language);
+void add_telling_options(const OptionTaker& app, SharedOptions& options, Language language);
 // --steps --detail, for a sheet that asks.
-void add_asking_options(CLI::App& app, SharedOptions& options, Language language);
+void add_asking_options(const OptionTaker& app, SharedOptions& options, Language language);
 // --format, for commands that have more than one; and what goes with LaTeX, where that is one of them.
-void add_format_option(CLI::App& app, SharedOptions& options, Language language,
+void add_format_option(const OptionTaker& app, SharedOptions& options, Language language,
                        std::span<const Format> offered = kReportFormats);
 // --threads, or as many as the machine has.
 int threads_of(const SharedOptions& options);
 // --fast --threads, for commands that show the result of large problems.
-void add_speed_options(CLI::App& app, SharedOptions& options, Language language);
+void add_speed_options(const OptionTaker& app, SharedOptions& options, Language language);
 // --heat, for commands that show tables of values.
-void add_heat_option(CLI::App& app, SharedOptions& options, Language language);
+void add_heat_option(const OptionTaker& app, SharedOptions& options, Language language);
 // --output --color --ascii --lang -q -v.
-void add_output_options(CLI::App& app, SharedOptions& options, Language language);
+void add_output_options(const OptionTaker& app, SharedOptions& options, Language language);
 
 // ".md" of "notes/A.MD": what the name of an output file ends in, in lower case; "" where nothing does.
 std::string ending_of(const std::string& file);
@@ -145,24 +145,28 @@ void warn_of_assumed_ties(const Trace& trace, Diagnostics& diagnostics);
 // 0, or 2 when the diagnostics hold an error; prints them.
 int finish(const SharedOptions& options, const Diagnostics& diagnostics);
 
+// Ends the program, with everything written: the system takes a trace back at once, its destructors piece by
+// piece.  Returns `status` where a sanitizer wants to see that nothing was lost.
+int leave(int status);
+
 // The commands, each in a file of its own: an options struct, a setup, a run.
 struct Command {
   CLI::App* app;
   std::function<int()> run;  // the exit status
 };
-Command setup_trace(CLI::App& app, Language language);
-Command setup_explain(CLI::App& app, Language language);
-Command setup_check(CLI::App& app, Language language);
-Command setup_worksheet(CLI::App& app, Language language);
-Command setup_export(CLI::App& app, Language language);
-Command setup_diff(CLI::App& app, Language language);
-Command setup_convert(CLI::App& app, Language language);
-Command setup_detect(CLI::App& app, Language language);
-Command setup_exercise(CLI::App& app, Language language);
-Command setup_softmax(CLI::App& app, Language language);
-Command setup_cache(CLI::App& app, Language language);
-Command setup_cost(CLI::App& app, Language language);
-Command setup_variance(CLI::App& app, Language language);
-Command setup_completion(CLI::App& app, Language language);
+Command setup_trace(const OptionTaker& app, Language language);
+Command setup_explain(const OptionTaker& app, Language language);
+Command setup_check(const OptionTaker& app, Language language);
+Command setup_worksheet(const OptionTaker& app, Language language);
+Command setup_export(const OptionTaker& app, Language language);
+Command setup_diff(const OptionTaker& app, Language language);
+Command setup_convert(const OptionTaker& app, Language language);
+Command setup_detect(const OptionTaker& app, Language language);
+Command setup_exercise(const OptionTaker& app, Language language);
+Command setup_softmax(const OptionTaker& app, Language language);
+Command setup_cache(const OptionTaker& app, Language language);
+Command setup_cost(const OptionTaker& app, Language language);
+Command setup_variance(const OptionTaker& app, Language language);
+Command setup_completion(const OptionTaker& app, Language language);
 
 }  // namespace qkv

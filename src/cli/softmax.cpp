@@ -167,8 +167,8 @@ int run_softmax(const SoftmaxOptions& options) {
 
 }  // namespace
 
-Command setup_softmax(CLI::App& app, Language language) {
-  CLI::App& command = add_command(
+Command setup_softmax(const OptionTaker& app, Language language) {
+  const OptionTaker command = add_command(
       app, "softmax",
       Text{"the softmax of a row of numbers, line by line", "逐行显示一行数字的 softmax"}.in(language));
   const auto options = std::make_shared<SoftmaxOptions>();
@@ -195,7 +195,7 @@ Command setup_softmax(CLI::App& app, Language language) {
                  .in(language))
       .type("N[,N...]");
   add_output_options(command, *options, language);
-  return {&command, [options] { return run_softmax(*options); }};
+  return {command.app, [options] { return run_softmax(*options); }};
 }
 
 }  // namespace qkv

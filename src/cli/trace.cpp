@@ -58,13 +58,13 @@ int run_trace(const SharedOptions& options) {
   // Nothing else says so where there is no head.
   if (worked->telling.only_output && presentation->format != Format::json)
     warn_of_assumed_ties(worked->trace, diagnostics);
-  return finish(options, diagnostics);
+  return leave(finish(options, diagnostics));
 }
 
 }  // namespace
 
-Command setup_trace(CLI::App& app, Language language) {
-  CLI::App& command = add_command(
+Command setup_trace(const OptionTaker& app, Language language) {
+  const OptionTaker command = add_command(
       app, "trace", Text{"every step of a problem, in order", "按顺序显示一道题的每一步"}.in(language));
   const auto options = std::make_shared<SharedOptions>();
   add_problem_options(command, *options, language);
@@ -73,7 +73,7 @@ Command setup_trace(CLI::App& app, Language language) {
   add_heat_option(command, *options, language);
   add_speed_options(command, *options, language);
   add_output_options(command, *options, language);
-  return {&command, [options] { return run_trace(*options); }};
+  return {command.app, [options] { return run_trace(*options); }};
 }
 
 }  // namespace qkv

@@ -44,8 +44,8 @@ int run_variance(const VarianceOptions& options) {
 
 }  // namespace
 
-Command setup_variance(CLI::App& app, Language language) {
-  CLI::App& command = add_command(
+Command setup_variance(const OptionTaker& app, Language language) {
+  const OptionTaker command = add_command(
       app, "variance",
       Text{"an experiment: why the scores are divided by √d_k", "做个实验：分数为什么要除以 √d_k"}.in(
           language));
@@ -60,7 +60,7 @@ Command setup_variance(CLI::App& app, Language language) {
        "换一个种子就换一批数；同一种子在任何机器上都相同"});
   add_format_option(command, *options, language);
   add_output_options(command, *options, language);
-  return {&command, [options] { return run_variance(*options); }};
+  return {command.app, [options] { return run_variance(*options); }};
 }
 
 }  // namespace qkv

@@ -64,11 +64,11 @@ int run_worksheet(const WorksheetOptions& options) {
 
 }  // namespace
 
-Command setup_worksheet(CLI::App& app, Language language) {
-  CLI::App& command = add_command(app, "worksheet",
-                                  Text{"a blank sheet of answers, to fill in and check, or its key",
-                                       "空白答卷，填好之后可以批改；也可以写出答案"}
-                                      .in(language));
+Command setup_worksheet(const OptionTaker& app, Language language) {
+  const OptionTaker command = add_command(app, "worksheet",
+                                          Text{"a blank sheet of answers, to fill in and check, or its key",
+                                               "空白答卷，填好之后可以批改；也可以写出答案"}
+                                              .in(language));
   const auto options = std::make_shared<WorksheetOptions>();
   options->has_own_forms = true;
   add_problem_options(command, *options, language);
@@ -79,7 +79,7 @@ Command setup_worksheet(CLI::App& app, Language language) {
   add_flag(command, "--key", options->is_key,
            Text{"solved: every cell with its right number", "解答：每一格都填上正确的数"}.in(language));
   add_output_options(command, *options, language);
-  return {&command, [options] { return run_worksheet(*options); }};
+  return {command.app, [options] { return run_worksheet(*options); }};
 }
 
 }  // namespace qkv
