@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "base/display_width.h"
@@ -98,11 +99,15 @@ class TextRenderer {
   }
 
   std::string text(const std::string& raw) const { return style_.ascii ? in_ascii(raw) : raw; }
+  // The same, of a cell, without a copy where there is nothing to do.
+  const std::string& text(const std::string& raw, std::string& ascii) const {
+    return style_.ascii ? ascii = in_ascii(raw) : raw;
+  }
   std::string label(const std::string& raw) const { return visible(raw); }
 
-  std::string inked(const std::string& s, Ink ink) const {
-    if (!style_.color || ink == Ink::plain) return s;
-    return escape_of(ink) + s + kPlain;
+  std::string inked(std::string s, Ink ink) const {
+    if (style_.color && ink != Ink::plain) s = escape_of(ink) + s + kPlain;
+    return s;
   }
 
   static std::string spaces(std::size_t n) { return std::string(n, ' '); }
@@ -114,9 +119,9 @@ class TextRenderer {
     after_table_ = false;
   }
 
-  void line(std::string s) {
-    while (s.ends_with(' ')) s.pop_back();
-    out_ += s + "\n";
+  void line(const std::string& s) {
+    out_.append(s, 0, s.find_last_not_of(' ') + 1);
+    out_ += '\n';
   }
 
   void show(const Heading& heading) {
@@ -154,13 +159,14 @@ class TextRenderer {
     const std::optional<HeatScale> heat = style_.heat ? heat_scale(table) : std::nullopt;
     const NumberTable* const numbers = heat ? nullptr : table.rows.numbers();
     const std::size_t columns = table.rows.empty() ? 0 : table.rows.front().size();
+    std::string ascii;
     std::vector<std::string> heads(columns);
     std::vector<std::size_t> widths(columns, 0);
     for (std::size_t j = 0; j < columns; ++j) {
       if (!table.columns.empty()) heads[j] = label(table.columns[j]);
       widths[j] = width(heads[j]);
       if (numbers != nullptr) continue;
-      for (const auto& row : table.rows) widths[j] = std::max(widths[j], width(text(row[j].text)));
+      for (const auto& row : table.rows) widths[j] = std::max(widths[j], width(text(row[j].text, ascii)));
     }
     const NumberLayout layout{text("−∞"), std::string(kGap), style_.color ? escape_of(Ink::faint) : "",
                               style_.color ? kPlain : ""};
@@ -184,7 +190,8 @@ class TextRenderer {
         begins[i] += labels[i] + spaces(label_width - width(labels[i]));
       flush();
       has_begun_ = true;
-      write_rows(*numbers, layout, begins, widths, style_.threads, write_);
+      const int threads = style_.threads.value_or(static_cast<int>(std::thread::hardware_concurrency()));
+      write_rows(*numbers, layout, begins, widths, threads, write_);
       after_table_ = !is_alone;
       return;
     }
@@ -194,19 +201,19 @@ class TextRenderer {
       bool is_on_heat = false;  // the last cell reached one column into the gap
       for (std::size_t j = 0; j < columns; ++j) {
         const TableCell& cell = table.rows[i][j];
-        const std::string shown = aligned(text(cell.text), widths[j], stands_left(table, cell));
-        std::string gap(kGap.substr(is_on_heat ? 1 : 0));
+        std::string shown = aligned(text(cell.text, ascii), widths[j], stands_left(table, cell));
+        row += kGap.substr(is_on_heat ? 1 : 0);
         is_on_heat = heat && cell.value && !is_shaded;
         if (is_on_heat) {
-          gap.pop_back();
-          row += gap + on_heat(" " + shown + " ", *style_.heat, heat->place(*cell.value), style_.depth);
+          row.pop_back();
+          row += on_heat(" " + shown + " ", *style_.heat, heat->place(*cell.value), style_.depth);
         } else {
-          row += gap + inked(shown, ink_of(cell.role));
+          row += inked(std::move(shown), ink_of(cell.role));
         }
         if (shade_room(j) == 0) continue;
         row += cell.value ? " " + shade(heat->place(*cell.value), style_.ascii) : spaces(kShadeRoom);
       }
-      line(std::move(row));
+      line(row);
     }
     if (heat) {
       out_ += "\n";
@@ -232,8 +239,12 @@ class TextRenderer {
 
   // Numbers to the right, so that points stand below points; symbolic sums to the left.
   std::string aligned(const std::string& s, std::size_t to, bool to_left) const {
-    const std::string padding = spaces(to - width(s));
-    return to_left ? s + padding : padding + s;
+    std::string padded;
+    padded.reserve(s.size() + to);
+    if (to_left) padded += s;
+    padded.append(to - width(s), ' ');
+    if (!to_left) padded += s;
+    return padded;
   }
 
   void show(const Working& working) {
@@ -244,7 +255,7 @@ class TextRenderer {
       const std::string name = label(l.name);
       std::string s = std::string(kIndent) + name + spaces(name_width - width(name));
       for (const std::string& side : l.sides) s += " = " + text(label(side));
-      line(std::move(s));
+      line(s);
     }
   }
 

@@ -17,7 +17,8 @@ struct TextStyle {
   // How large each number of a table is, on a background of colour; without colours, as a shade beside it.
   std::optional<ColorMap> heat = std::nullopt;
   ColorDepth depth = ColorDepth::none;
-  int threads = 1;  // that lay out large tables; the text is the same
+  // So many threads lay out large tables; nullopt: as many as the machine has.  The text is the same.
+  std::optional<int> threads = 1;
 };
 
 // Never wrapped: the same report gives the same bytes, whatever the terminal.

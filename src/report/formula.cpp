@@ -55,9 +55,13 @@ std::string plain_formula(const Plan& plan, NodeId id, bool brief) {
 std::string shape_text(const Node& node) { return size_text(node.shape.rows, node.shown_cols()); }
 
 std::string formula_with_shapes(const Plan& plan, NodeId id, bool brief) {
-  const Reading node = reading_of(plan[id], brief);
-  const std::string right = plain_math(math_formula(plan, id, brief), [&](const Math& input) {
-    const Node& from = plan[node.inputs[input.input]];
+  return formula_with_shapes(plan, id, brief, math_formula(plan, id, brief));
+}
+
+std::string formula_with_shapes(const Plan& plan, NodeId id, bool brief, const Math& formula) {
+  const std::vector<NodeId>& inputs = reading_of(plan[id], brief).inputs;
+  const std::string right = plain_math(formula, [&](const Math& input) {
+    const Node& from = plan[inputs[input.input]];
     return input.is_transposed ? from.id + "ᵀ " + size_text(from.shown_cols(), from.shape.rows)
                                : from.id + " " + shape_text(from);
   });

@@ -29,6 +29,8 @@ std::string plain_formula(const Plan& plan, NodeId id, bool brief = false);
 
 // With shapes on both sides: "scores (3×3) = Q (3×2) · Kᵀ (2×3)".
 std::string formula_with_shapes(const Plan& plan, NodeId id, bool brief = false);
+// The same, where math_formula() has been made.
+std::string formula_with_shapes(const Plan& plan, NodeId id, bool brief, const Math& formula);
 
 // "(3×2)"
 std::string shape_text(const Node& node);

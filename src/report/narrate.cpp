@@ -28,6 +28,7 @@ class Narrator {
       add(table(plan_.last_step()));
       return std::move(report_);
     }
+    report_.blocks.reserve(4 * plan_.nodes.size());
     header();
     for (NodeId id = 0; id < plan_.nodes.size(); ++id) {
       if (is_shown(id)) step(id);
@@ -54,7 +55,10 @@ class Narrator {
   }
 
   const std::string& in(const Said& said) const { return said.in(telling_.language); }
-  void add(Block block) { report_.blocks.push_back(std::move(block)); }
+  template <class B>
+  void add(B block) {
+    report_.blocks.emplace_back(std::move(block));
+  }
   void add_all(std::vector<Block> blocks) {
     for (Block& block : blocks) add(std::move(block));
   }
@@ -181,7 +185,9 @@ class Narrator {
     const Node& node = plan_[id];
     heading(node);
     if (node.role != Role::given) explain_once(why(node));
-    add(Formula{node.id, math_formula(plan_, id, is_brief()), formula_with_shapes(plan_, id, is_brief())});
+    Math right = math_formula(plan_, id, is_brief());
+    std::string shapes = formula_with_shapes(plan_, id, is_brief(), right);
+    add(Formula{node.id, std::move(right), std::move(shapes)});
     if (shows_table(id)) add(table(id));
     remarks(id);
     departure_remark(id);
@@ -253,7 +259,8 @@ class Narrator {
     } else if (node.shown_cols() > 1) {
       for (Index j = 0; j < node.shown_cols(); ++j) table.columns.push_back(std::to_string(j + 1));
     }
-    if (node.has_row_sums && !table.columns.empty()) table.columns.push_back(in(say({"sum", "行和"})));
+    if (node.has_row_sums && !table.columns.empty())
+      table.columns.push_back(Text{"sum", "行和"}.in(telling_.language));
     const bool is_of_numbers = !telling_.exact && !node.is_symbolic() && trace_.shared_values(id) != nullptr;
     for (Index i = 0; i < node.shape.rows; ++i) {
       if (!shows_row(node, i)) continue;
@@ -265,6 +272,7 @@ class Narrator {
       }
       if (is_of_numbers) continue;
       std::vector<TableCell> row;
+      row.reserve(static_cast<std::size_t>(node.shown_cols()) + 1);
       for (Index j = 0; j < node.shown_cols(); ++j) row.push_back(cell({id, i, j}));
       if (node.has_row_sums) {
         const int decimals = decimals_of(node, telling_.decimals);
@@ -322,8 +330,8 @@ class Narrator {
   void remarks(NodeId id) {
     const Node& node = plan_[id];
     if (node.name() == "scaled" && std::string_view(node.op->name) == "scale") {
-      explain_once(in(say({"d_k = {0}, √d_k = {1}", "d_k = {0}，√d_k = {1}"}, node.params.numbers[0].text,
-                          root_text(node.params.numbers[0], telling_.decimals))),
+      explain_once(say_in(telling_.language, {"d_k = {0}, √d_k = {1}", "d_k = {0}，√d_k = {1}"},
+                          node.params.numbers[0].text, root_text(node.params.numbers[0], telling_.decimals)),
                    Tone::faint);
     }
     add_all(qkv::remarks(trace_, id, shown_rows(node), telling_));
