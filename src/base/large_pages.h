@@ -8,7 +8,7 @@
 
 namespace qkv {
 
-// So many bytes are about to be allocated in matrices.  Changes nothing but time; a hint that may be ignored.
+// So many bytes are about to be allocated in large blocks.  Changes nothing but time; a hint that may be ignored.
 void expect_large_matrices(std::size_t bytes);
 
 }  // namespace qkv
