@@ -1,5 +1,9 @@
 #include "fast/attend.h"
 
+#if defined(QKV_X86_KERNELS) && __has_include(<sys/platform/x86.h>)
+#include <sys/platform/x86.h>
+#endif
+
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -21,8 +25,16 @@ namespace {
 
 #ifdef QKV_X86_KERNELS  // CMakeLists.txt, which compiles them
 constexpr bool kHasX86 = true;
+#ifdef CPU_FEATURE_ACTIVE
+// The C library has asked the processor.  What the compiler offers asks again, before main() and in every
+// run: on a virtual machine, which has to answer each question, that takes a twentieth of the time of a small
+// problem.
+bool runs_avx2() { return CPU_FEATURE_ACTIVE(AVX2) && CPU_FEATURE_ACTIVE(FMA); }
+bool runs_avx512() { return runs_avx2() && CPU_FEATURE_ACTIVE(AVX512F); }
+#else
 bool runs_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 bool runs_avx512() { return runs_avx2() && __builtin_cpu_supports("avx512f"); }
+#endif
 #else
 constexpr bool kHasX86 = false;
 bool runs_avx2() { return false; }
