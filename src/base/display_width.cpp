@@ -90,7 +90,7 @@ int column_width(std::string_view text) {
 }
 
 std::string visible(std::string_view text) {
-  if (is_visible(text)) return std::string(text);
+  if (is_plain_ascii(text) || is_visible(text)) return std::string(text);
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {

@@ -17,11 +17,10 @@ constexpr std::array<std::string_view, 4> kFlagWords{"yes", "no", "true", "false
 
 bool is_argument(std::string_view flags) { return !flags.starts_with('-'); }
 
-// Whether `name` is one of "-p,--decimals" or "--heat{viridis}".
+// Whether `name` is one of "-p,--decimals", or that of "--heat{viridis}".
 bool is_one_of(std::string_view flags, std::string_view name) {
-  flags = flags.substr(0, flags.find('{'));
-  const std::size_t comma = flags.find(',');
-  return flags.substr(0, comma) == name || (comma != flags.npos && flags.substr(comma + 1) == name);
+  if (!flags.starts_with(name)) return flags[1] != '-' && flags.substr(flags.find("--")) == name;
+  return flags.size() == name.size() || flags[name.size()] == ',' || flags[name.size()] == '{';
 }
 
 bool take_text(std::string& value, const std::string& text) {
