@@ -1,11 +1,19 @@
 #include "input/fold.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "base/display_width.h"
 
 namespace qkv {
 namespace {
 
 constexpr std::string_view kTwins = ",:;=[](){}|#%.+-*/0123456789";
+
+// Which has nothing to fold, as most words.
+bool is_ascii(std::string_view word) {
+  return std::all_of(word.begin(), word.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
 
 }  // namespace
 
@@ -32,6 +40,12 @@ Folded fold_at(std::string_view text, std::size_t at) {
 
 FoldedWord folded_word(std::string_view word) {
   FoldedWord result;
+  if (is_ascii(word)) {
+    result.text = word;
+    result.offsets.resize(word.size() + 1);
+    std::iota(result.offsets.begin(), result.offsets.end(), std::size_t{0});
+    return result;
+  }
   for (std::size_t at = 0; at < word.size();) {
     const Folded c = fold_at(word, at);
     const std::size_t before = result.text.size();
@@ -50,6 +64,8 @@ FoldedWord folded_word(std::string_view word) {
   return result;
 }
 
-std::string folded(std::string_view word) { return folded_word(word).text; }
+std::string folded(std::string_view word) {
+  return is_ascii(word) ? std::string(word) : folded_word(word).text;
+}
 
 }  // namespace qkv
