@@ -42,9 +42,14 @@ SECTIONS
     *crt1.o(.text)
     *(.text.startup .text.startup.*)
 END
-  awk -v functions="$work/functions" '
+  awk '
     function take(archive, file) {
       if (!taken[archive, file]++) print "    *" archive ":" file "(.text .text.*)"
+    }
+    BEGIN {
+      take("libc.a", "dl-lookup.o")
+      take("libc.a", "dl-object.o")
+      take("libc.a", "dl-setup_hash.o")
     }
     FILENAME == ARGV[1] {
       split($1, place, ":")
@@ -59,7 +64,6 @@ END
       }
       next
     }
-    FNR == 1 { for (i = split("dl-lookup.o dl-object.o dl-setup_hash.o", file, " "); i > 0; i--) take("libc.a", file[i]) }
     {
       count = split(home[$2], homes, " ")
       for (i = 1; i <= count; i++) {
