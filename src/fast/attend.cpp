@@ -1,6 +1,7 @@
 #include "fast/attend.h"
 
-#if defined(QKV_X86_KERNELS) && __has_include(<sys/platform/x86.h>)
+// It has C's _Bool in it, which clang++ does not take.
+#if defined(QKV_X86_KERNELS) && !defined(__clang__) && __has_include(<sys/platform/x86.h>)
 #include <sys/platform/x86.h>
 #endif
 
