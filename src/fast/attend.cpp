@@ -6,7 +6,6 @@
 #endif
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cassert>
 #include <cmath>
@@ -14,9 +13,9 @@
 #include <limits>
 #include <new>
 #include <queue>
-#include <thread>
 
 #include "base/exp.h"
+#include "base/threads.h"
 #include "fast/kernel.h"
 
 namespace qkv::fast {
@@ -79,22 +78,6 @@ class Room {
 };
 
 Index rounded_up(Index count, Index to) { return (count + to - 1) / to * to; }
-
-// work(i, thread) for i = 0 … count − 1, by so many threads; this one is one of them.
-template <class Work>
-void share(Index count, std::size_t threads, Work work) {
-  std::atomic<Index> next = 0;
-  const auto run = [&](std::size_t thread) {
-    for (Index i = next++; i < count; i = next++) work(i, thread);
-  };
-  struct Others : std::vector<std::thread> {
-    ~Others() {
-      for (std::thread& other : *this) other.join();
-    }
-  } others;
-  for (std::size_t thread = 1; thread < threads; ++thread) others.emplace_back(run, thread);
-  run(0);
-}
 
 // A matrix cut for the kernels.  What takes less time than a thread to start is done by one.
 constexpr Index kPanelsAtOnce = 64;
