@@ -10,6 +10,11 @@
 #endif
 
 namespace qkv {
+namespace {
+
+[[maybe_unused]] constexpr std::uintptr_t kLargePage = std::uintptr_t{2} << 20;
+
+}  // namespace
 
 #if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
 
@@ -36,9 +41,17 @@ void expect_large_matrices(std::size_t bytes) {
   mallopt(M_TOP_PAD, kUsualPad);
 }
 
+void* allocate_in_large_pages(std::size_t bytes) {
+  const std::size_t whole = (bytes + kLargePage - 1) / kLargePage * kLargePage;
+  void* const room = std::aligned_alloc(kLargePage, whole);
+  if (room != nullptr) madvise(room, whole, MADV_HUGEPAGE);
+  return room;
+}
+
 #else
 
 void expect_large_matrices(std::size_t) {}
+void* allocate_in_large_pages(std::size_t bytes) { return std::malloc(bytes); }
 
 #endif
 

@@ -186,7 +186,7 @@ std::string text_of(const Content& content, const MatrixForm& form) {
 // else.
 bool convert_numbers(const ConvertOptions& options, const MatrixForm& form, Diagnostics& diagnostics) {
   if (form.extension != std::string_view(".npy") || std::endian::native != std::endian::little) return false;
-  const NumbersPtr numbers = read_numbers(options.in);
+  const NumbersPtr numbers = read_numbers(options.in, threads_of(options));
   if (!numbers) return false;
   const std::string header = npy_header({numbers->rows, numbers->cols});
   const auto count = static_cast<std::size_t>(numbers->rows * numbers->cols);

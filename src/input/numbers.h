@@ -7,7 +7,9 @@
 
 #include <cstdlib>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/matrix.h"
 
@@ -35,9 +37,11 @@ using NumbersPtr = std::shared_ptr<const Numbers>;
 // Plain rows: decimals separated by spaces or tabs, every row as long as the first; lines that begin with #
 // and empty lines at the ends are passed over.  .npy: f8 and f4 in this machine's byte order, rows first.
 //   name     a file; standard input could not be read again by another reader, and is not read here
-//   threads  so many read the halves of a large file
+//   threads  so many read the pieces of large files
 // Null for anything else, a missing file or an infinity among them: not an error, and nothing is said.
-// Takes the memory of the numbers and a block of 1 MiB, whatever the size of the file.
+// Takes the memory of the numbers and a piece of the text for each thread, whatever the size of the file.
 NumbersPtr read_numbers(const std::string& name, int threads = 1);
+// The same of several files at once, each for itself.
+std::vector<NumbersPtr> read_numbers(std::span<const std::string> names, int threads = 1);
 
 }  // namespace qkv

@@ -17,8 +17,9 @@ inline constexpr std::size_t kMostShortDecimals = 22;
 //   digits    at most kWholeDoubles
 //   decimals  at most kMostShortDecimals
 inline double short_decimal(std::uint64_t digits, std::size_t decimals) {
-  constexpr std::array kPowersOfTen{1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+  static constexpr std::array kPowersOfTen{1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                           1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                           1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
   static_assert(kPowersOfTen.size() == kMostShortDecimals + 1);
   return static_cast<double>(digits) / kPowersOfTen[decimals];
 }
