@@ -1,5 +1,6 @@
 // qkv trace FILE: every step, in order.
 
+#include "base/threads.h"
 #include "cli/array.h"
 #include "cli/untraced.h"
 #include "cli/worked.h"
@@ -28,10 +29,16 @@ void choose_weights(const Plan& plan, Telling& telling) {
   if (telling.steps.empty()) telling.steps.push_back(plan[plan.last_step()].id);
 }
 
+// Inputs of which a problem may come that takes some milliseconds: with all its steps, or the result alone.
+constexpr std::uintmax_t kWorthThreads = 128 << 10;
+constexpr std::uintmax_t kWorthThreadsAlone = 384 << 10;
+
 int run_trace(const SharedOptions& options) {
   Diagnostics diagnostics;
   const auto presentation = presentation_of(options, diagnostics);
   if (!presentation) return finish(options, diagnostics);
+  if (input_bytes(options) >= (options.only_output ? kWorthThreadsAlone : kWorthThreads))
+    use_threads(threads_of(options));
   if (const auto status = show_result_alone(options, *presentation, diagnostics)) return *status;
   auto worked = work_out(options, *presentation, diagnostics);
   if (!worked) return finish(options, diagnostics);

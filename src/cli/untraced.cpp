@@ -62,11 +62,17 @@ std::optional<ProblemInput> read_input(const SharedOptions& options, int threads
   input.asks_for_result_alone = true;
   if (options.file == "-") return std::nullopt;
   if (!options.file.empty()) input.file = read_source(options.file, ignored);
+  std::vector<std::string> files;  // "-" is no file of numbers
   for (const auto& [section, file] : options.matrix_files) {
     if (file == "-") return std::nullopt;
     const bool is_role = section == "Q" || section == "K" || section == "V";
-    if (NumbersPtr numbers = is_role ? read_numbers(file, threads) : nullptr) {
-      input.numbers.emplace_back(section, std::move(numbers));
+    files.push_back(is_role ? file : "-");
+  }
+  std::vector<NumbersPtr> all = read_numbers(files, threads);
+  auto numbers = all.begin();
+  for (const auto& [section, file] : options.matrix_files) {
+    if (NumbersPtr& plain = *numbers++) {
+      input.numbers.emplace_back(section, std::move(plain));
     } else {
       input.matrices.emplace_back(section, read_source(file, ignored));
     }
@@ -74,19 +80,6 @@ std::optional<ProblemInput> read_input(const SharedOptions& options, int threads
   if (ignored.has_errors()) return std::nullopt;
   for (const auto& setting : options.settings) input.settings.push_back(setting);
   return input;
-}
-
-// Known without reading; what cannot be looked at counts as nothing.
-bool are_inputs_small(const SharedOptions& options) {
-  std::uintmax_t bytes = 0;
-  const auto add = [&](const std::string& file) {
-    std::error_code fault;
-    const std::uintmax_t size = std::filesystem::file_size(file, fault);
-    if (!fault) bytes += size;
-  };
-  if (!options.file.empty()) add(options.file);
-  for (const auto& [section, file] : options.matrix_files) add(file);
-  return bytes <= kSmallInputs;
 }
 
 // What this process may have: of the machine, or as ulimit -v says.
@@ -201,7 +194,7 @@ Said way_taken(bool is_fast, bool are_floats, const Untraced& result) {
 // all.
 std::optional<Problem> problem_for_result(const SharedOptions& options, const Presentation& presentation,
                                           Diagnostics& diagnostics) {
-  if (are_inputs_small(options) && !options.is_fast) return std::nullopt;
+  if (input_bytes(options) <= kSmallInputs && !options.is_fast) return std::nullopt;
   const auto input = read_input(options, threads_of(options));
   if (!input) return std::nullopt;
   Diagnostics told;
@@ -249,6 +242,18 @@ std::optional<Problem> problem_for_result(const SharedOptions& options, const Pr
 }
 
 }  // namespace
+
+std::uintmax_t input_bytes(const SharedOptions& options) {
+  std::uintmax_t bytes = 0;
+  const auto add = [&](const std::string& file) {
+    std::error_code fault;
+    const std::uintmax_t size = std::filesystem::file_size(file, fault);
+    if (!fault) bytes += size;
+  };
+  if (!options.file.empty()) add(options.file);
+  for (const auto& [section, file] : options.matrix_files) add(file);
+  return bytes;
+}
 
 std::optional<int> show_result_alone(const SharedOptions& options, const Presentation& presentation,
                                      Diagnostics& diagnostics) {

@@ -20,6 +20,7 @@
 #include "ops/row_bounds.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cfloat>
 #include <cmath>
 #include <limits>
@@ -28,6 +29,7 @@
 #include "base/bounded.h"
 #include "base/bounded_number.h"
 #include "base/open_runs.h"
+#include "base/threads.h"
 
 namespace qkv::row_bounds {
 namespace {
@@ -50,16 +52,21 @@ RowBound bound(double absolute, double relative) {
 
 bool is_known(const RowBound& b) { return b.absolute <= DBL_MAX && b.relative < 0.25; }
 
-// Bounds made by row(i), or none as soon as one of them says nothing.
+// Bounds made by row(i), which several threads may call, of matrices whose rows are as long as these; none
+// when one of them says nothing.
 template <class Row>
-Bounds each_row(const Matrix& result, Row row) {
-  Bounds bounds;
-  if (!kDoublesArePlain) return bounds;
-  bounds.reserve(static_cast<std::size_t>(result.rows()));
-  for (Index i = 0; i < result.rows(); ++i) {
-    bounds.push_back(row(i));
-    if (!is_known(bounds.back())) return {};
-  }
+Bounds each_row(const Matrix& looked_at, Row row) {
+  if (!kDoublesArePlain) return {};
+  Bounds bounds(static_cast<std::size_t>(looked_at.rows()));
+  std::atomic<bool> are_known = true;
+  share_rows(looked_at.rows(), looked_at.cols(), [&](Index begin, Index end) {
+    for (Index i = begin; i < end && are_known; ++i) {
+      RowBound& own = bounds[static_cast<std::size_t>(i)];
+      own = row(i);
+      if (!is_known(own)) are_known = false;
+    }
+  });
+  if (!are_known) return {};
   return bounds;
 }
 
@@ -219,7 +226,7 @@ Bounds weighted_sum(Inputs in, const Params& params, const Matrix& result) {
   const Factor v = factor(in[1], true);
   const Index m = w.values.cols();
   if (m > kMostTerms) return {};
-  return each_row(result, [&](Index i) {
+  return each_row(w.values, [&](Index i) {
     if (!(largest(result, {}, i) <= DBL_MAX)) return RowBound{DBL_MAX, 1};
     double sum = 0;
     each_open_run(params.allowed.get(), i, m, [&](Index begin, Index end) {
@@ -293,7 +300,7 @@ Bounds add_all(Inputs in, const Params& params, const Matrix& result) {
 // The largest of numbers that are each off by at most e is off by at most e.
 Bounds row_max(Inputs in, const Params& params, const Matrix& result) {
   const Bounded sink = params.numbers.empty() ? Bounded(0) : bounded(params.numbers[0]);
-  return each_row(result, [&](Index i) {
+  return each_row(in[0].values, [&](Index i) {
     const double size = largest(in[0].values, params, i);
     const bool is_empty = result(i, 0) == -std::numeric_limits<double>::infinity();
     if (is_empty && row_is_empty(params, i)) return RowBound{};
@@ -327,7 +334,7 @@ Bounds row_sum(Inputs in, const Params& params, const Matrix& result) {
   const bool has_sink = !params.numbers.empty();
   if (m > kMostTerms || (has_sink && in.size() < 2)) return {};
   const Bounded sink = has_sink ? bounded(params.numbers[0]) : Bounded(0);
-  return each_row(result, [&](Index i) {
+  return each_row(in[0].values, [&](Index i) {
     const double sum = result(i, 0);
     if (!(sum <= DBL_MAX) || !(in[0].values.row(i).minCoeff() >= 0)) return RowBound{DBL_MAX, 1};
     const RowBound& e = in[0].bounds[static_cast<std::size_t>(i)];

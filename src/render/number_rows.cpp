@@ -4,9 +4,11 @@
 #include <atomic>
 #include <cstring>
 #include <limits>
-#include <thread>
+#include <mutex>
+#include <utility>
 
 #include "base/display_width.h"
+#include "base/threads.h"
 
 namespace qkv {
 namespace {
@@ -40,14 +42,18 @@ class RowWriter {
     for (std::size_t& width : with_gap_) width += layout.gap.size();
   }
 
-  // Replaces `out` by the rows [from, to).
-  void rows(std::size_t from, std::size_t to, std::string& out) {
-    std::size_t most = 0;
-    for (std::size_t i = from; i < to; ++i) most += begins_[i].size() + longest_;
-    if (out.size() < most) out.resize(most);
-    at_ = out.data();
+  // Bytes that so many rows may take.
+  std::size_t room_for(std::size_t rows) const {
+    std::size_t longest_begin = 0;
+    for (const std::string& begin : begins_) longest_begin = std::max(longest_begin, begin.size());
+    return rows * (longest_begin + longest_);
+  }
+
+  // The rows [from, to), in such a room.
+  std::string_view rows(std::size_t from, std::size_t to, std::string& room) {
+    at_ = room.data();
     for (std::size_t i = from; i < to; ++i) row(i);
-    out.resize(static_cast<std::size_t>(at_ - out.data()));
+    return std::string_view(room).substr(0, static_cast<std::size_t>(at_ - room.data()));
   }
 
  private:
@@ -129,87 +135,118 @@ class RowWriter {
 std::vector<std::size_t> column_widths(const NumberTable& table, const NumberLayout& layout,
                                        std::vector<std::size_t> least) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  std::vector<double> low(table.columns, kInfinity);
-  std::vector<double> high(table.columns, -kInfinity);
-  std::vector<std::size_t>& widths = least;
+  struct Columns {
+    std::vector<double> low;
+    std::vector<double> high;
+    std::vector<std::size_t> widths;  // of what are no numbers
+  };
+  Columns all{std::vector(table.columns, kInfinity), std::vector(table.columns, -kInfinity),
+              std::move(least)};
+  std::mutex mutex;
   const std::size_t infinity_width = width_of(layout.minus_infinity);
-  for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    table.each_stretch(
-        i,
-        [&](std::size_t from, std::size_t to) {
-          const double* const values = &(*table.values)(table.rows[i], 0);
-          double* const lows = low.data();
-          double* const highs = high.data();
-          for (std::size_t j = from; j < to; ++j) {
-            lows[j] = values[j] < lows[j] ? values[j] : lows[j];
-            highs[j] = values[j] > highs[j] ? values[j] : highs[j];
-          }
-        },
-        [&](std::size_t from, std::size_t to) {
-          for (std::size_t j = from; j < to; ++j)
-            widths[j] = std::max(widths[j], table.value(i, j) == 0 ? 1 : infinity_width);
-        },
-        [&](const NumberTable::Other& other) {
-          widths[other.col] = std::max(widths[other.col], width_of(shown(other.cell.text, layout)));
-        });
-  }
+  const auto look_at = [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+    Columns own{std::vector(table.columns, kInfinity), std::vector(table.columns, -kInfinity),
+                std::vector(table.columns, std::size_t{0})};
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+      table.each_stretch(
+          i,
+          [&](std::size_t from, std::size_t to) {
+            const double* const values = &(*table.values)(table.rows[i], 0);
+            double* const lows = own.low.data();
+            double* const highs = own.high.data();
+            for (std::size_t j = from; j < to; ++j) {
+              lows[j] = values[j] < lows[j] ? values[j] : lows[j];
+              highs[j] = values[j] > highs[j] ? values[j] : highs[j];
+            }
+          },
+          [&](std::size_t from, std::size_t to) {
+            for (std::size_t j = from; j < to; ++j)
+              own.widths[j] = std::max(own.widths[j], table.value(i, j) == 0 ? 1 : infinity_width);
+          },
+          [&](const NumberTable::Other& other) {
+            own.widths[other.col] = std::max(own.widths[other.col], width_of(shown(other.cell.text, layout)));
+          });
+    }
+    const std::lock_guard lock(mutex);
+    for (std::size_t j = 0; j < table.columns; ++j) {
+      all.low[j] = std::min(all.low[j], own.low[j]);
+      all.high[j] = std::max(all.high[j], own.high[j]);
+      all.widths[j] = std::max(all.widths[j], own.widths[j]);
+    }
+  };
+  share_rows(static_cast<std::ptrdiff_t>(table.rows.size()), static_cast<std::ptrdiff_t>(table.columns),
+             look_at);
+  auto& [low, high, widths] = all;
   // The longest text of a column is that of its largest number or of its smallest.
   for (std::size_t j = 0; j < table.columns; ++j) {
     if (low[j] > high[j]) continue;
     for (const double end : {low[j], high[j]})
       widths[j] = std::max(widths[j], table.decimals.width(table.decimals.units(end)));
   }
-  return widths;
+  return std::move(widths);
 }
 
 void write_rows(const NumberTable& table, const NumberLayout& layout, const std::vector<std::string>& begins,
                 const std::vector<std::size_t>& widths, int threads,
                 const std::function<void(std::string_view)>& write) {
-  constexpr std::size_t kCellsOfPart = 1 << 14;     // stays in a processor's nearest cache
-  constexpr std::size_t kCellsOfThreads = 200'000;  // below, a thread costs more than it saves
+  constexpr std::size_t kCellsOfPart = 1 << 14;    // stays in a processor's nearest cache
+  constexpr std::size_t kCellsOfThreads = 50'000;  // below, a thread costs more than it saves
+  constexpr std::size_t kPlacesEach = 2;  // a thread lays out the next part while the last is written
   const std::size_t rows = table.rows.size();
   const std::size_t step = std::max<std::size_t>(1, kCellsOfPart / std::max<std::size_t>(1, table.columns));
   const std::size_t count = (rows + step - 1) / step;
   RowWriter writer(table, layout, begins, widths);
-  std::string text;
+  const auto lay_out = [&](std::size_t part, std::string& room, RowWriter& own) {
+    return own.rows(part * step, std::min(rows, (part + 1) * step), room);
+  };
   if (threads < 2 || rows * table.columns < kCellsOfThreads) {
-    for (std::size_t part = 0; part < count; ++part) {
-      writer.rows(part * step, std::min(rows, (part + 1) * step), text);
-      write(text);
-    }
+    std::string room(writer.room_for(std::min(step, rows)), '\0');
+    for (std::size_t part = 0; part < count; ++part) write(lay_out(part, room, writer));
     return;
   }
 
-  struct Part {
-    std::string text;
-    std::atomic<bool> is_done = false;
+  // Parts take turns in a few places: one is laid out as soon as the one before it in its place is written.
+  struct Place {
+    std::string room;
+    std::string_view text;
+    std::atomic<std::size_t> done = 0;  // parts that were laid out here
   };
-  std::vector<Part> parts(count);
+  std::vector<Place> places(kPlacesEach * static_cast<std::size_t>(threads));
+  for (Place& place : places) place.room.resize(writer.room_for(step));
   std::atomic<std::size_t> next = 0;
-  const auto lay_out_next = [&](RowWriter& own) {
-    const std::size_t part = next.fetch_add(1);
-    if (part >= count) return false;
-    own.rows(part * step, std::min(rows, (part + 1) * step), parts[part].text);
-    parts[part].is_done = true;
-    parts[part].is_done.notify_one();
-    return true;
+  std::atomic<std::size_t> written = 0;
+  const auto lay_out_in_place = [&](std::size_t part, RowWriter& own) {
+    Place& place = places[part % places.size()];
+    place.text = lay_out(part, place.room, own);
+    ++place.done;
+    place.done.notify_one();
   };
-  std::vector<std::thread> helpers;
-  for (int t = 1; t < threads; ++t) {
-    helpers.emplace_back([&, own = writer]() mutable {
-      while (lay_out_next(own)) {
-      }
-    });
-  }
   // This thread writes what is done, and lays out while it would have to wait.
-  for (Part& part : parts) {
-    while (!part.is_done && lay_out_next(writer)) {
+  const auto write_all = [&] {
+    for (std::size_t part = written; part < count; ++part) {
+      const Place& place = places[part % places.size()];
+      const std::size_t before = part / places.size();
+      while (place.done == before) {
+        std::size_t begun = next;
+        if (begun >= std::min(count, part + places.size())) {
+          place.done.wait(before);
+        } else if (next.compare_exchange_weak(begun, begun + 1)) {
+          lay_out_in_place(begun, writer);
+        }
+      }
+      write(place.text);
+      written = part + 1;
+      written.notify_all();
     }
-    part.is_done.wait(false);
-    write(part.text);
-    part.text = {};
-  }
-  for (std::thread& helper : helpers) helper.join();
+  };
+  share(threads, static_cast<std::size_t>(threads), [&](std::ptrdiff_t, std::size_t thread) {
+    if (thread == 0) return write_all();
+    RowWriter own = writer;
+    for (std::size_t part = next++; part < count; part = next++) {
+      for (std::size_t done = written; part >= done + places.size(); done = written) written.wait(done);
+      lay_out_in_place(part, own);
+    }
+  });
 }
 
 }  // namespace qkv

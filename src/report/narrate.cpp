@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/counted.h"
+#include "base/threads.h"
 #include "plan/training.h"
 #include "report/against.h"
 #include "report/checks.h"
@@ -293,12 +294,14 @@ class Narrator {
                       .open = !node.cols.empty() ? node.params.allowed : nullptr,
                       .decimals = FixedDecimals(telling_.decimals)};
     if (!table.open) table.open = node.given.mask();
-    std::vector<Index> open;
+    std::vector<std::vector<Index>> open(rows.size());
+    share_rows(static_cast<Index>(rows.size()), node.shape.cols, [&](Index begin, Index end) {
+      for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
+        trace_.find_open(id, rows[i], table.decimals, open[i]);
+    });
     for (std::size_t i = 0; i < rows.size(); ++i) {
       table.first.push_back(table.others.size());
-      open.clear();
-      trace_.find_open(id, rows[i], table.decimals, open);
-      for (const Index j : open) {
+      for (const Index j : open[i]) {
         const auto col = static_cast<std::size_t>(j);
         if (table.is_forbidden(i, col) && std::isinf(table.value(i, col)) && table.value(i, col) < 0)
           continue;
