@@ -259,7 +259,9 @@ int main_of(std::vector<std::string> arguments) {
   const Language language = language_of_arguments(arguments);
   if (!arguments.empty()) {
     const std::string& first = arguments.front();
-    const bool is_about_qkv = first == "-h" || first == "--help" || first == "-V" || first == "--version";
+    const bool asks_version = first == "-V" || first == "--version";
+    const bool is_about_qkv = first == "-h" || first == "--help" || asks_version;
+    if (asks_version && arguments.size() == 1) return print(version_text() + "\n", language);
     const bool is_option = first.size() > 1 && first.starts_with('-');
     const auto named = [&] {
       return std::find_if(kCommands.begin(), kCommands.end(),
