@@ -143,6 +143,102 @@ TEST_CASE("lines that are longer than a block, and files of many blocks, read by
   CHECK(one->at(1234567, 1) == (1234567 % 7) / 10.0);
 }
 
+TEST_CASE("wherever a file is cut into pieces, its lines are what they were") {
+  constexpr std::size_t kPiece = std::size_t{128} << 10U;
+  const std::string line = "1.5 -22\n";
+  std::string text;
+  while (text.size() < 9 * kPiece) text += line;
+  const auto rows = static_cast<Index>(text.size() / line.size());
+  const auto shape = [](const std::string& bytes) {
+    const TemporaryFile file(bytes);
+    const NumbersPtr one = read_numbers(file.name(), 1);
+    const NumbersPtr three = read_numbers(file.name(), 3);
+    REQUIRE((one == nullptr) == (three == nullptr));
+    if (one == nullptr) return std::string("left to the tolerant reader");
+    REQUIRE(one->rows == three->rows);
+    REQUIRE(one->cols == three->cols);
+    const auto count = static_cast<std::size_t>(one->rows * one->cols);
+    REQUIRE(std::memcmp(one->values.get(), three->values.get(), count * sizeof(double)) == 0);
+    return size_text({one->rows, one->cols});
+  };
+  // Longer first lines move the cuts through a whole line.
+  for (std::size_t moved = 0; moved < line.size(); ++moved)
+    CHECK(shape("1 " + std::string(moved, '0') + "2\n" + text) == size_text({rows + 1, 2}));
+  CHECK(shape(text + "\n\n# the end") == size_text({rows, 2}));
+  CHECK(shape(text.substr(0, text.size() - 1)) == size_text({rows, 2}));
+  const std::string half = text.substr(0, 4 * kPiece);
+  for (const char* between : {"\n", "1 2 3\n", "1\n", "x 1\n"})
+    CHECK(shape(half + between + text) == "left to the tolerant reader");
+  CHECK(shape(half + "# between\n" + text) ==
+        size_text({rows + static_cast<Index>(half.size() / line.size()), 2}));
+  CHECK(shape(text + "\n" + std::string(2 * kPiece, '\n') + "1 2\n") == "left to the tolerant reader");
+}
+
+TEST_CASE("several files are read at once, each as if alone") {
+  std::string large;
+  for (int i = 0; i < 200000; ++i) large += fmt::format("{}.25 {}\n", i, -i);
+  const TemporaryFile a(large);
+  const TemporaryFile b(large + "1 2 3\n");
+  const TemporaryFile c("7\n");
+  const std::vector<std::string> names{a.name(), "/no/such/file", b.name(), "-", c.name()};
+  const std::vector<NumbersPtr> read = read_numbers(names, 3);
+  REQUIRE(read.size() == 5);
+  REQUIRE(read[0] != nullptr);
+  CHECK(read[0]->rows == 200000);
+  CHECK(read[0]->at(123456, 0) == 123456.25);
+  CHECK(read[0]->at(123456, 1) == -123456);
+  CHECK(read[1] == nullptr);
+  CHECK(read[2] == nullptr);
+  CHECK(read[3] == nullptr);
+  REQUIRE(read[4] != nullptr);
+  CHECK(read[4]->file == c.name());
+  CHECK(read[4]->at(0, 0) == 7);
+}
+
+TEST_CASE("numbers of every length up to two words of characters, and behind them") {
+  for (const char* text : {"0\n",
+                           "-0\n",
+                           "-0.0\n",
+                           "7.\n",
+                           ".5\n",
+                           "-.5\n",
+                           "1234567\n",
+                           "12345678\n",
+                           "123456789\n",
+                           "-1234567.\n",
+                           "123456.7\n",
+                           "1234567.8\n",
+                           "12345678.9\n",
+                           "0.1234567\n",
+                           "0.12345678\n",
+                           ".12345678\n",
+                           "-0.123456\n",
+                           "12345678.87654321\n",
+                           "0.1234567890123\n",
+                           "0.12345678901234\n",
+                           "123456789012345\n",
+                           "1234567890123456\n",
+                           "12345678901234567\n",
+                           "999999999999999.\n",
+                           ".999999999999999\n",
+                           "00000000\n",
+                           "0000000000000001\n",
+                           "-00000000.5\n",
+                           "+1.5\n",
+                           "1\t2\n",
+                           "1.5\t-2.25\r\n"}) {
+    CAPTURE(text);
+    CHECK(quickly(text) == tolerantly(text));
+    CHECK(quickly(text) != "");
+  }
+  for (const char* text :
+       {"1..2\n", "1.2.3\n", ".\n", "-.\n", "--1\n", "+-1\n", "1234567.8.9\n", "12345678..\n", "1.2345678.\n",
+        "1/2\n", "1:2\n", "1\x80\n", "0x1\n", "1_0\n", "1234567890,5\n"}) {
+    CAPTURE(text);
+    CHECK(quickly(text) == "");
+  }
+}
+
 TEST_CASE("an array is read without a detour over text") {
   Matrix m(2, 3);
   m << 1, -0.1, 1e-300, 5, 2.5, 1e300;
