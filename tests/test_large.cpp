@@ -6,11 +6,13 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 
 #include "base/decimal.h"
 #include "base/fixed.h"
+#include "base/threads.h"
 #include "input/plain_numbers.h"
 #include "matrix_rows.h"
 #include "methods/methods.h"
@@ -305,6 +307,30 @@ TEST_CASE("an overflow, a NaN and a tiny number leave the bounds of rows, or are
   }
 }
 
+TEST_CASE("with several threads every step of a large problem has the same bits and the same bounds") {
+  QKV_SAY_SEED();
+  Random random(317);
+  for (const Problem& p : large_problems(random, 230, 9)) {
+    const Plan plan = plan_of(p);
+    Doubles one(plan);
+    for (NodeId id = 0; id < plan.nodes.size(); ++id) one.values(id);
+    use_threads(3);
+    Doubles three(plan);
+    for (NodeId id = 0; id < plan.nodes.size(); ++id) {
+      INFO(plan[id].id);
+      const Matrix& values = three.values(id);
+      const auto bytes = static_cast<std::size_t>(values.size()) * sizeof(double);
+      CHECK(std::memcmp(values.data(), one.values(id).data(), bytes) == 0);
+      REQUIRE(three.row_bounds(id).size() == one.row_bounds(id).size());
+      for (std::size_t i = 0; i < one.row_bounds(id).size(); ++i) {
+        CHECK(three.row_bounds(id)[i].absolute == one.row_bounds(id)[i].absolute);
+        CHECK(three.row_bounds(id)[i].relative == one.row_bounds(id)[i].relative);
+      }
+    }
+    use_threads(1);
+  }
+}
+
 // ---- tables ----
 
 TEST_CASE("a large table shows its cells as a small one does, in every column of the screen") {
@@ -360,6 +386,9 @@ TEST_CASE("several threads lay out the same bytes in the same order, and pieces 
   const std::string one = render_text(report, {});
   CHECK(render_text(report, {.threads = 2}) == one);
   CHECK(render_text(report, {.threads = 5}) == one);
+  use_threads(3);  // who lays out is asked for, but who narrates is not
+  CHECK(render_text(narrate(trace, {}, {}, {}), {.threads = 3}) == one);
+  use_threads(1);
   std::string joined;
   int pieces = 0;
   render_text(report, {.threads = 3}, [&](std::string_view piece) {

@@ -28,6 +28,7 @@ void expect_large_matrices(std::size_t bytes) {
   if (bytes < kLargePage || bytes > kMost) return;
   mallopt(M_MMAP_THRESHOLD, kMostInHeap);
   mallopt(M_TRIM_THRESHOLD, static_cast<int>(kMost - 1));
+  mallopt(M_ARENA_MAX, 1);  // threads take theirs from there too
   mallopt(M_TOP_PAD, static_cast<int>(bytes + kLargePage));
   const auto heap_end = [] { return reinterpret_cast<std::uintptr_t>(sbrk(0)); };
   // A large page of which a small one was touched stays small: what lies before the first is taken and never

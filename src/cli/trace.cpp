@@ -1,5 +1,6 @@
 // qkv trace FILE: every step, in order.
 
+#include "base/large_pages.h"
 #include "base/threads.h"
 #include "cli/array.h"
 #include "cli/untraced.h"
@@ -32,15 +33,20 @@ void choose_weights(const Plan& plan, Telling& telling) {
 // Inputs of which a problem may come that takes some milliseconds: with all its steps, or the result alone.
 constexpr std::uintmax_t kWorthThreads = 128 << 10;
 constexpr std::uintmax_t kWorthThreadsAlone = 384 << 10;
+// Bytes of memory for each byte of a matrix that is read with its texts: a number takes ten times its
+// characters, and its problem and its plan keep one each.
+constexpr std::size_t kBytesOfTracedByte = 22;
 
 int run_trace(const SharedOptions& options) {
   Diagnostics diagnostics;
   const auto presentation = presentation_of(options, diagnostics);
   if (!presentation) return finish(options, diagnostics);
-  if (input_bytes(options) >= (options.only_output ? kWorthThreadsAlone : kWorthThreads))
-    use_threads(threads_of(options));
+  const std::uintmax_t bytes = input_bytes(options);
+  if (!options.only_output) expect_large_matrices(static_cast<std::size_t>(bytes) * kBytesOfTracedByte);
+  if (bytes >= (options.only_output ? kWorthThreadsAlone : kWorthThreads)) use_threads(threads_of(options));
   if (const auto status = show_result_alone(options, *presentation, diagnostics)) return *status;
-  auto worked = work_out(options, *presentation, diagnostics);
+  // Never destroyed: to give back its cells one by one takes a tenth of the time, and the process ends here.
+  static auto& worked = *new std::optional(work_out(options, *presentation, diagnostics));
   if (!worked) return finish(options, diagnostics);
   if (options.is_verbose) tell_what_was_read(*worked, diagnostics);
 

@@ -7,7 +7,9 @@
 #include "base/display_width.h"
 #include "base/position.h"
 #include "base/suggest.h"
+#include "base/threads.h"
 #include "input/matrix_text.h"
+#include "input/plain_numbers.h"
 #include "input/sections.h"
 #include "problem/section_kinds.h"
 #include "problem/steps.h"
@@ -58,7 +60,7 @@ class DraftReader {
     draft_.is_complete = !diagnostics_.has_errors();
     draft_.asks_for_result_alone = input_.asks_for_result_alone;
     for (const auto& [name, numbers] : input_.numbers) option_numbers(name, numbers);
-    for (const auto& [name, source] : input_.matrices) option_matrix(name, source);
+    option_matrices();
     sections(outline);
     return std::move(draft_);
   }
@@ -138,14 +140,28 @@ class DraftReader {
 
   // ---- matrices ----
 
-  void option_matrix(const std::string& name, const SourcePtr& source) {
-    const SectionKind* kind = find_section_kind(name);
-    if (!kind || draft_.has(name)) return;
-    const Said called = say({"{0}", "{0}"}, name);
-    DraftMatrix matrix =
-        read({source, {0, source->text.size()}, {0, 0}, called, Within::matrix_file, name}, kind->cells);
-    matrix.is_from_option = true;
-    keep(*kind, std::move(matrix), name);
+  // Large ones, of nothing but numbers, are read at the same time.
+  void option_matrices() {
+    const auto& files = input_.matrices;
+    std::vector<MatrixPlace> places;
+    for (const auto& [name, source] : files) {
+      places.push_back(
+          {source, {0, source->text.size()}, {0, 0}, say({"{0}", "{0}"}, name), Within::matrix_file, name});
+    }
+    std::vector<std::optional<MatrixText>> plain(files.size());
+    share(static_cast<Index>(files.size()), static_cast<std::size_t>(threads()), [&](Index i, std::size_t) {
+      const auto at = static_cast<std::size_t>(i);
+      plain[at] = read_plain_numbers(places[at]);
+    });
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      const std::string& name = files[i].first;
+      const SectionKind* kind = find_section_kind(name);
+      if (!kind || draft_.has(name)) continue;
+      DraftMatrix matrix =
+          plain[i] ? with_text(places[i], std::move(plain[i])) : read(places[i], kind->cells);
+      matrix.is_from_option = true;
+      keep(*kind, std::move(matrix), name);
+    }
   }
 
   void option_numbers(const std::string& name, const NumbersPtr& numbers) {
@@ -231,10 +247,14 @@ class DraftReader {
   }
 
   DraftMatrix read(const MatrixPlace& place, CellRules rules) {
+    return with_text(place, read_matrix(place, rules, diagnostics_));
+  }
+
+  static DraftMatrix with_text(const MatrixPlace& place, std::optional<MatrixText> text) {
     DraftMatrix result;
     result.given.source = place.source;
     result.given.span = place.name;
-    if (std::optional<MatrixText> text = read_matrix(place, rules, diagnostics_)) {
+    if (text) {
       result.given.rows = text->rows;
       result.given.cols = text->cols;
       result.given.cells = std::move(text->cells);

@@ -111,10 +111,12 @@ class VisibilityReader {
   void add_setting() {
     if (!parts_fit()) return;
     is_asked_for_ = true;
+    const KeyRuns seen = visible_keys(settings_.mask, result_.align, settings_.first_index, queries_, keys_);
+    mask_.setConstant(false);
     for (Index i = 0; i < queries_; ++i) {
-      for (Index j = 0; j < keys_; ++j) {
-        mask_(i, j) = is_visible(settings_.mask, result_.align, settings_.first_index, i, j);
-      }
+      const auto row = static_cast<std::size_t>(i);
+      for (std::size_t r = seen.first[row]; r < seen.first[row + 1]; ++r)
+        mask_.row(i).segment(seen.runs[r].begin, seen.runs[r].end - seen.runs[r].begin).setConstant(true);
     }
     find_seen_by_sinks();
     tell_setting();

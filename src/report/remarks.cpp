@@ -137,6 +137,9 @@ class Remarks {
 
   // What follows asks for the values themselves only where their bounds leave it open.
 
+  // Else the values are at hand, and all there is.
+  bool knows_bounds() const { return trace_.arithmetic() == Arithmetic::proved; }
+
   bool sums_to_one(NodeId weights, Index row) const {
     const Bounded sum = trace_.computed_row_sum(weights, row);
     const double off = std::abs(sum.value - 1);
@@ -145,17 +148,20 @@ class Remarks {
   }
 
   bool has_negative(NodeId weights, Index row) const {
-    bool is_open = false;
-    for (Index j = 0; j < plan_[weights].shape.cols; ++j) {
+    bool is_open = !knows_bounds();
+    for (Index j = 0; j < plan_[weights].shape.cols && !is_open; ++j) {
       const Bounded weight = trace_.computed(weights, row, j);
-      is_open = is_open || !(weight.value >= weight.error);
+      is_open = !(weight.value >= weight.error);
     }
     return is_open && trace_.values(weights).row(row).minCoeff() < 0;
   }
 
   // Where the smallest and the largest stand; of equals the first.
   std::pair<Index, Index> range_of_column(NodeId v, Index col) const {
-    const auto at = [&](Index row) { return trace_.computed(v, row, col); };
+    const Matrix* const values = knows_bounds() ? nullptr : &trace_.values(v);
+    const auto at = [&](Index row) {
+      return values != nullptr ? Bounded((*values)(row, col)) : trace_.computed(v, row, col);
+    };
     const Index rows = plan_[v].shape.rows;
     Index least = 0;
     Index most = 0;

@@ -24,7 +24,7 @@ std::optional<std::int64_t> units(const Number& number, int decimals) {
   if (number.kind != Number::Kind::finite || !number.is_decimal) return std::nullopt;
   const double scaled = number.value * static_cast<double>(kPowers[static_cast<std::size_t>(decimals)]);
   if (!(std::abs(scaled) < 0x1p49)) return std::nullopt;
-  return std::llround(scaled);
+  return static_cast<std::int64_t>(scaled + (scaled < 0 ? -0.5 : 0.5));
 }
 
 // The digits of a Row stay below this, so that a sum of 2^20 products fits in 128 bits.
@@ -71,6 +71,7 @@ std::optional<DecimalCells::Row> DecimalCells::make_row(NodeId id, Index row) {
     };
     for (Index j = 0; j < node.shape.cols; ++j) made.decimals = std::max(made.decimals, at(j).decimals);
     if (made.decimals > kMostDecimals) return std::nullopt;
+    made.digits.reserve(static_cast<std::size_t>(node.shape.cols));
     for (Index j = 0; j < node.shape.cols; ++j) {
       const auto whole = units(at(j), made.decimals);
       if (!whole) return std::nullopt;

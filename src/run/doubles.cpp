@@ -1,10 +1,13 @@
 #include "run/doubles.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cfloat>
 #include <cmath>
 #include <limits>
 
 #include "base/bounded_number.h"
+#include "base/threads.h"
 
 namespace qkv {
 namespace {
@@ -31,24 +34,25 @@ bool Doubles::compute_given(NodeId id) {
   const Node& node = plan_[id];
   if (node.is_symbolic() || !kDoublesArePlain) return false;
   Computed& made = nodes_[id];
-  made.values = given_rows<Matrix>(node, 0, node.shape.rows);
+  made.values.resize(node.shape.rows, node.shape.cols);
   made.row_bounds.resize(static_cast<std::size_t>(node.shape.rows));
-  if (node.given.mask()) return true;  // 0 and −∞
-  for (Index i = 0; i < node.shape.rows; ++i) {
-    RowBound& bound = made.row_bounds[static_cast<std::size_t>(i)];
-    for (Index j = 0; j < node.shape.cols; ++j) {
-      const Number& number = node.given[static_cast<std::size_t>(i * node.shape.cols + j)];
-      if (number.kind == Number::Kind::infinite && number.value < 0) continue;
-      if (number.kind != Number::Kind::finite) {
-        made = {};
-        return false;
+  std::atomic<bool> is_known = true;
+  share_rows(node.shape.rows, node.shape.cols, [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
+      RowBound& bound = made.row_bounds[static_cast<std::size_t>(i)];
+      for (Index j = 0; j < node.shape.cols; ++j) {
+        const Number& number = node.given[static_cast<std::size_t>(i * node.shape.cols + j)];
+        made.values(i, j) = scalar_of<double>(number);
+        if (number.kind == Number::Kind::infinite && number.value < 0) continue;
+        if (number.kind != Number::Kind::finite) is_known = false;
+        if (number.is_decimal && number.decimals == 0 && std::abs(number.value) < 0x1p53) continue;
+        bound.relative = std::max(bound.relative, number.is_decimal ? kOfDecimal : kOfExpression);
+        bound.absolute = 0x1p-1070;
       }
-      if (number.is_decimal && number.decimals == 0 && std::abs(number.value) < 0x1p53) continue;
-      bound.relative = std::max(bound.relative, number.is_decimal ? kOfDecimal : kOfExpression);
-      bound.absolute = 0x1p-1070;
     }
-  }
-  return true;
+  });
+  if (!is_known) made = {};
+  return is_known;
 }
 
 bool Doubles::compute_by_rows(NodeId id) {
