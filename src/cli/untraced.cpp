@@ -17,6 +17,7 @@
 #include "base/counted.h"
 #include "base/decimal.h"
 #include "base/fixed.h"
+#include "base/threads.h"
 #include "calc/sizes.h"
 #include "cli/array.h"
 #include "cli/worked.h"
@@ -140,15 +141,22 @@ NumberTable table_of(const Problem& problem, const Untraced& result, bool are_fl
   table.columns = static_cast<std::size_t>(values.cols());
   table.decimals = FixedDecimals(problem.decimals);
   table.first.push_back(0);
+  const Index heads = result.bounds.cols();
+  std::vector<std::vector<Index>> open(static_cast<std::size_t>(values.rows() * heads));
+  share_rows(values.rows(), values.cols(), [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
+      for (Index head = 0; head < heads; ++head) {
+        const RowBound bound{are_floats ? 0 : result.bounds(i, head), 0};
+        table.decimals.find_open(&values(i, head * width), static_cast<std::size_t>(width), bound,
+                                 open[static_cast<std::size_t>(i * heads + head)]);
+      }
+    }
+  });
   OpenTexts texts(problem, result);
-  std::vector<Index> open;
   for (Index i = 0; i < values.rows(); ++i) {
     table.rows.push_back(i);
-    for (Index head = 0; head < result.bounds.cols(); ++head) {
-      open.clear();
-      const RowBound bound{are_floats ? 0 : result.bounds(i, head), 0};
-      table.decimals.find_open(&values(i, head * width), static_cast<std::size_t>(width), bound, open);
-      for (const Index within : open) {
+    for (Index head = 0; head < heads; ++head) {
+      for (const Index within : open[static_cast<std::size_t>(i * heads + head)]) {
         const Index j = head * width + within;
         std::string text = are_floats ? fixed_text(values(i, j), problem.decimals) : texts.text(i, head, j);
         table.others.push_back({static_cast<std::size_t>(i), static_cast<std::size_t>(j), {std::move(text)}});

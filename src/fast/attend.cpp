@@ -79,9 +79,9 @@ class Room {
 
 Index rounded_up(Index count, Index to) { return (count + to - 1) / to * to; }
 
-// A matrix cut for the kernels.  What takes less time than a thread to start is done by one.
+// A matrix cut for the kernels.  What takes less time than a thread to wake is done by one.
 constexpr Index kPanelsAtOnce = 64;
-constexpr Index kWorthAThread = 1'000'000;
+constexpr Index kWorthAThread = 100'000;
 
 template <class Cut>
 void share_panels(Index panels, Index numbers, int threads, Cut cut) {

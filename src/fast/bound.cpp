@@ -31,7 +31,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <mutex>
 
+#include "base/threads.h"
 #include "fast/kernel.h"
 
 namespace qkv::fast {
@@ -85,20 +87,24 @@ std::vector<double> error_bounds(const Job<T>& job, bool is_online, bool are_inp
 
   double longest = 0;
   double largest = 0;
-  for (Index j = 0; j < job.keys; ++j) {
-    longest = std::max(longest, length(job.k + j * job.k_stride, job.d_k));
-    for (Index c = 0; c < job.d_v; ++c) {
-      largest = std::max(largest, static_cast<double>(std::abs(job.v[j * job.v_stride + c])));
+  std::mutex mutex;
+  share_rows(job.keys, job.d_k + job.d_v, [&](Index begin, Index end) {
+    double longest_here = 0;
+    double largest_here = 0;
+    for (Index j = begin; j < end; ++j) {
+      longest_here = std::max(longest_here, length(job.k + j * job.k_stride, job.d_k));
+      for (Index c = 0; c < job.d_v; ++c) {
+        largest_here = std::max(largest_here, static_cast<double>(std::abs(job.v[j * job.v_stride + c])));
+      }
     }
-  }
+    const std::lock_guard lock(mutex);
+    longest = std::max(longest, longest_here);
+    largest = std::max(largest, largest_here);
+  });
 
-  std::vector<double> bounds;
-  for (Index i = 0; i < job.queries; ++i) {
+  const auto bound_of = [&](Index i) {
     const Seen seen = seen_by(job, i);
-    if (seen.keys == 0) {
-      bounds.push_back(0);
-      continue;
-    }
+    if (seen.keys == 0) return 0.0;
     const auto d_k = static_cast<double>(job.d_k);
     double size = length(job.q + i * job.q_stride, job.d_k) * longest;
     double error = (gamma(d_k + 1 + 2 * input) * size + d_k * kLeast) * kSlack;
@@ -134,10 +140,7 @@ std::vector<double> error_bounds(const Job<T>& job, bool is_online, bool are_inp
       error = std::max(error, 2 * u * sink);
       size = std::max(size, sink);
     }
-    if (!(std::max(most, size) < std::numeric_limits<T>::max() / 4)) {
-      bounds.push_back(kInfinity);
-      continue;
-    }
+    if (!(std::max(most, size) < std::numeric_limits<T>::max() / 4)) return kInfinity;
     const auto keys = static_cast<double>(seen.keys);
     double exponent = error + 2 * u * size + 4 * u;
     if (is_online) exponent += 2 * u * size + 5 * u * static_cast<double>(seen.blocks);
@@ -146,8 +149,12 @@ std::vector<double> error_bounds(const Job<T>& job, bool is_online, bool are_inp
     const double bound =
         kSlack * largest * (of_weights + gamma(keys + 2 + input) + keys * kNearlyNothing) + keys * kLeast;
     const double trivial = 2.01 * largest;
-    bounds.push_back(of_weights < 0.01 ? std::min(bound, trivial) : trivial);
-  }
+    return of_weights < 0.01 ? std::min(bound, trivial) : trivial;
+  };
+  std::vector<double> bounds(static_cast<std::size_t>(job.queries));
+  share_rows(job.queries, job.d_k, [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) bounds[static_cast<std::size_t>(i)] = bound_of(i);
+  });
   return bounds;
 }
 
