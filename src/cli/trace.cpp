@@ -1,5 +1,7 @@
 // qkv trace FILE: every step, in order.
 
+#include <algorithm>
+
 #include "base/large_pages.h"
 #include "base/threads.h"
 #include "cli/array.h"
@@ -30,9 +32,9 @@ void choose_weights(const Plan& plan, Telling& telling) {
   if (telling.steps.empty()) telling.steps.push_back(plan[plan.last_step()].id);
 }
 
-// Inputs of which a problem may come that takes some milliseconds: with all its steps, or the result alone.
-constexpr std::uintmax_t kWorthThreads = 128 << 10;
-constexpr std::uintmax_t kWorthThreadsAlone = 384 << 10;
+// Bytes of input that give a thread some milliseconds of work: with all steps, or for the result alone.
+constexpr std::uintmax_t kWorthAThread = 64 << 10;
+constexpr std::uintmax_t kWorthAThreadAlone = 192 << 10;
 // Bytes of memory for each byte of a matrix that is read with its texts: a number takes ten times its
 // characters, and its problem and its plan keep one each.
 constexpr std::size_t kBytesOfTracedByte = 22;
@@ -43,7 +45,8 @@ int run_trace(const SharedOptions& options) {
   if (!presentation) return finish(options, diagnostics);
   const std::uintmax_t bytes = input_bytes(options);
   if (!options.only_output) expect_large_matrices(static_cast<std::size_t>(bytes) * kBytesOfTracedByte);
-  if (bytes >= (options.only_output ? kWorthThreadsAlone : kWorthThreads)) use_threads(threads_of(options));
+  const std::uintmax_t most = bytes / (options.only_output ? kWorthAThreadAlone : kWorthAThread);
+  if (most > 1) use_threads(static_cast<int>(std::min<std::uintmax_t>(most, threads_of(options))));
   if (const auto status = show_result_alone(options, *presentation, diagnostics)) return *status;
   // Never destroyed: to give back its cells one by one takes a tenth of the time, and the process ends here.
   static auto& worked = *new std::optional(work_out(options, *presentation, diagnostics));

@@ -297,7 +297,7 @@ class LineReader {
 constexpr std::size_t kPiece = std::size_t{128} << 10U;          // bytes of text
 constexpr std::size_t kMostBehindPiece = std::size_t{4} << 10U;  // usually enough to end its last line
 constexpr std::size_t kLongestLine = std::size_t{64} << 20U;     // bytes; a file of one row has no more
-constexpr off_t kWorthThreads = off_t{1} << 20U;                 // bytes
+constexpr off_t kWorthAThread = off_t{512} << 10U;               // bytes
 constexpr off_t kWorthLargePages = off_t{8} << 20U;              // bytes
 
 using Values = std::unique_ptr<double[], Numbers::Free>;
@@ -469,7 +469,8 @@ std::vector<NumbersPtr> read_numbers(std::span<const std::string> names, int thr
     bytes += size;
   }
 
-  const auto most = static_cast<std::size_t>(bytes < kWorthThreads ? 1 : std::max(1, threads));
+  const auto most = static_cast<std::size_t>(
+      std::clamp<off_t>(bytes / kWorthAThread, 1, static_cast<off_t>(std::max(1, threads))));
   std::vector<Desk> desks(most);
   share(static_cast<std::ptrdiff_t>(pieces.size()), most, [&](std::ptrdiff_t i, std::size_t thread) {
     const Piece& piece = pieces[static_cast<std::size_t>(i)];
