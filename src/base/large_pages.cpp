@@ -10,18 +10,16 @@
 #endif
 
 namespace qkv {
-namespace {
-
-[[maybe_unused]] constexpr std::uintptr_t kLargePage = std::uintptr_t{2} << 20;
-
-}  // namespace
 
 #if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
+
+namespace {
+constexpr std::uintptr_t kLargePage = std::uintptr_t{2} << 20;
+}
 
 // The heap grows once by as much as is needed, and large blocks are taken from it instead of being mapped one
 // by one, so that pages that were freed are used again.
 void expect_large_matrices(std::size_t bytes) {
-  constexpr std::size_t kLargePage = std::size_t{2} << 20;
   constexpr std::size_t kMost = std::size_t{1} << 30;
   constexpr int kMostInHeap = 32 << 20;  // what glibc allows
   constexpr int kUsualPad = 128 << 10;
