@@ -313,6 +313,24 @@ else
   fail 'the pipe is gone'
 fi
 
+# --- Two ways to read a command line
+
+# Most lines are simple and take their values themselves; behind "--", which says "no options from here on", a line is
+# read by CLI11.
+it 'means by a simple line what CLI11 means by it'
+lines=0
+while IFS= read -r line; do
+  lines=$((lines + 1))
+  simple=0 read=0
+  (cd "$root" && eval "$line") >simple.txt 2>&1 </dev/null || simple=$?
+  (cd "$root" && eval "$line --") >read.txt 2>&1 </dev/null || read=$?
+  [ "$simple" = "$read" ] && cmp -s simple.txt read.txt || fail "not the same with -- behind it: $line"
+done <<END
+$(sed -n 's/^\$ \(qkv [^|<>;&$()`]*\)$/\1/p' "$root"/golden/*.txt | grep -v -e ' --$' -e ' -o' -e ' --help' | sort -u |
+  awk 'NR % 4 == 0')
+END
+that [ "$lines" -gt 100 ]
+
 # --- The scripts
 
 it 'runs through examples/run.sh in the caller folder, with its status, its stdin and a quiet stderr'

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <random>
 
+#include "base/position.h"
 #include "input/numbers.h"
 #include "problem/matrices.h"
 #include "reading.h"
@@ -237,6 +238,32 @@ TEST_CASE("numbers of every length up to two words of characters, and behind the
     CAPTURE(text);
     CHECK(quickly(text) == "");
   }
+}
+
+TEST_CASE("of a file too large for the tolerant reader the first thing that is not plain is told") {
+  const auto told = [](const std::string& bytes) {
+    const TemporaryFile file(bytes);
+    Diagnostics diagnostics;
+    tell_why_not_plain(file.name(), diagnostics);
+    std::string text;
+    for (const Diagnostic& d : diagnostics.list()) {
+      const Position at = position_of(d.source->text, d.span->begin);
+      text += fmt::format("{}:{}: {}\n", at.line, at.column, d.message.en);
+    }
+    return text;
+  };
+  std::string row;
+  for (int i = 0; i < 1000; ++i) row += "0 ";
+  row += "\n";
+  std::string rows;
+  for (int i = 0; i < 1000; ++i) rows += row;
+  CHECK(told(rows + row) == "");
+  CHECK(told(rows + "1 x 2/3\n") == "1001:3: 'x' is not a plain decimal\n");
+  CHECK(told("# no row\n" + rows + " \t1e5 2\n") == "1002:3: this row has 2 numbers, the first one 1000\n");
+  CHECK(told(rows + "\n" + row) == "1002:1: a second matrix begins here\n");
+  CHECK(told(rows + "\n\n") == "");
+  CHECK(told(rows + "nan\n" + row) == "1001:1: 'nan' is not a plain decimal\n");
+  CHECK(told("1 x\n") == "");  // few enough for the tolerant reader
 }
 
 TEST_CASE("an array is read without a detour over text") {

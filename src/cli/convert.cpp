@@ -182,22 +182,32 @@ std::string text_of(const Content& content, const MatrixForm& form) {
                               content.together == Together::stack ? Several::stack : Several::named);
 }
 
-// From plain numbers to an array: the memory they were read into is what is written.  False for anything
-// else.
+// Plain numbers to an array, or back: nothing of them is kept but the numbers, so that there may be many more
+// than the general way could hold.  False for anything else.
 bool convert_numbers(const ConvertOptions& options, const MatrixForm& form, Diagnostics& diagnostics) {
-  if (form.extension != std::string_view(".npy") || std::endian::native != std::endian::little) return false;
+  const bool is_array = form.extension == std::string_view(".npy");
+  if (is_array ? std::endian::native != std::endian::little : form.name != kPlain) return false;
   const NumbersPtr numbers = read_numbers(options.in, threads_of(options));
-  if (!numbers) return false;
-  const std::string header = npy_header({numbers->rows, numbers->cols});
+  if (!numbers || (!is_array && !numbers->are_doubles)) return false;
   const auto count = static_cast<std::size_t>(numbers->rows * numbers->cols);
-  const std::string_view bytes(reinterpret_cast<const char*>(numbers->values.get()), count * sizeof(double));
-  write_output(
-      options.output,
-      [&](const WritePiece& write) {
-        write(header);
-        write(bytes);
-      },
-      {options.in}, diagnostics);
+  const auto write_array = [&](const WritePiece& write) {
+    write(npy_header({numbers->rows, numbers->cols}));
+    write({reinterpret_cast<const char*>(numbers->values.get()), count * sizeof(double)});
+  };
+  const auto write_rows = [&](const WritePiece& write) {
+    constexpr std::size_t kPiece = 1 << 16;  // bytes
+    std::string rows;
+    for (Index i = 0; i < numbers->rows; ++i) {
+      for (Index j = 0; j < numbers->cols; ++j)
+        rows += (j == 0 ? "" : " ") + without_negative_zero(shortest_text(numbers->at(i, j)));
+      rows += '\n';
+      if (rows.size() < kPiece && i + 1 < numbers->rows) continue;
+      write(rows);
+      rows.clear();
+    }
+  };
+  const auto write_all = [&](const WritePiece& write) { is_array ? write_array(write) : write_rows(write); };
+  write_output(options.output, write_all, {options.in}, diagnostics);
   return true;
 }
 

@@ -9,6 +9,7 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <new>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -239,10 +240,13 @@ std::vector<std::string> leftovers_of(const Command& command) {
   return leftovers;
 }
 
-int run(const Command& command, bool is_quiet, Language language) {
+int run(const Command& command, bool is_quiet, Language language) try {
   std::optional<ProgressLine> line;
   if (!is_quiet) line.emplace(language);
   return command.run();
+} catch (const std::bad_alloc&) {
+  complain(say({"there is not enough memory for this", "内存不够，算不下去"}), {}, language);
+  return kBadUsage;
 }
 
 // nullopt, and nothing was done, where the line is not a simple one.

@@ -290,6 +290,12 @@ void add_speed_options(const OptionTaker& app, SharedOptions& options, Language 
   add_option(app, "--isa", options.isa, "").group("");
 }
 
+const char* name_of(Format format) {
+  return std::find_if(kFormats.begin(), kFormats.end(),
+                      [&](const FormatName& f) { return f.format == format; })
+      ->name;
+}
+
 int threads_of(const SharedOptions& options) {
   return options.threads.value_or(static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
 }
@@ -331,9 +337,7 @@ namespace {
 
 // What the form that is written has no place for is said, not left out.
 void refuse_idle_options(const SharedOptions& options, const Presentation& p, Diagnostics& diagnostics) {
-  const std::string form = std::find_if(kFormats.begin(), kFormats.end(), [&](const FormatName& f) {
-                             return f.format == p.format;
-                           })->name;
+  const std::string form = name_of(p.format);
   if (p.heat && p.format != Format::text && p.format != Format::svg) {
     diagnostics.error("",
                       say({"--heat goes with --format text or svg; this writes {0}",

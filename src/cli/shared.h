@@ -27,6 +27,7 @@ namespace qkv {
 inline constexpr const char* kWholeNumber = "N";
 
 enum class Format { text, json, md, latex, html, svg, csv, npy };
+const char* name_of(Format format);  // as --format takes it
 // What a command offers that writes a report and its data; and one whose report has no table for a
 // spreadsheet.
 inline constexpr std::array kReportFormats{Format::text, Format::json, Format::md, Format::latex,

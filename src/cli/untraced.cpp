@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -46,41 +47,72 @@ constexpr double kTracedOnIntervals = 1.5e6;
 constexpr int kDecimalsOfDoubles = 10;
 constexpr std::uintmax_t kSmallInputs = 2048;  // bytes, of which no such work can come
 
-bool asks_for_result_alone(const SharedOptions& o, const Presentation& p) {
-  const bool is_whole = o.steps.empty() && o.row.empty() && o.head.empty() && !o.asks_for_any_cell;
-  const bool is_bare = !o.exact && !o.checks && !o.prove && !o.plain_doubles && !p.heat;
+bool asks_for_result(const SharedOptions& o, const Presentation& p) {
+  return o.only_output || p.detail == Detail::summary;
+}
+
+// The option that asks for more than a table of the result; empty when none does.
+std::string option_beyond_result(const SharedOptions& o, const Presentation& p) {
+  const bool are_floats =
+      p.arithmetic != nullptr && o.is_fast && std::string_view(p.arithmetic->name) == "fp32";
   constexpr std::array kForms{Format::text, Format::md, Format::latex, Format::csv, Format::npy};
-  return (o.only_output || p.detail == Detail::summary) && is_whole && is_bare && o.weights.empty() &&
-         (p.arithmetic == nullptr || (o.is_fast && std::string_view(p.arithmetic->name) == "fp32")) &&
-         std::find(kForms.begin(), kForms.end(), p.format) != kForms.end();
+  if (!o.steps.empty()) return "--steps";
+  if (!o.row.empty()) return "--row";
+  if (!o.head.empty()) return "--head";
+  if (o.exact) return "--exact";
+  if (o.checks) return "--checks";
+  if (o.prove) return "--prove";
+  if (p.heat) return "--heat";
+  if (!o.weights.empty()) return "--weights";
+  if (o.plain_doubles) return "--plain-doubles";
+  if (p.arithmetic != nullptr && !are_floats) return fmt::format("--arithmetic {}", p.arithmetic->name);
+  if (std::find(kForms.begin(), kForms.end(), p.format) != kForms.end()) return "";
+  return fmt::format("--format {}", name_of(p.format));
 }
 
 // Matrices as plain numbers where they are that, else as a trace reads them.  nullopt for what can be read
-// only once, and for faults.
-std::optional<ProblemInput> read_input(const SharedOptions& options, int threads) {
+// only once, and for faults; an error for those that a trace would not find.
+std::optional<ProblemInput> read_input(const SharedOptions& options, int threads, Diagnostics& diagnostics) {
   Diagnostics ignored;  // a trace finds the same
   ProblemInput input;
   input.asks_for_result_alone = true;
   if (options.file == "-") return std::nullopt;
   if (!options.file.empty()) input.file = read_source(options.file, ignored);
+  const auto is_role = [](std::string_view section) {
+    return section == "Q" || section == "K" || section == "V";
+  };
   std::vector<std::string> files;  // "-" is no file of numbers
   for (const auto& [section, file] : options.matrix_files) {
     if (file == "-") return std::nullopt;
-    const bool is_role = section == "Q" || section == "K" || section == "V";
-    files.push_back(is_role ? file : "-");
+    files.push_back(is_role(section) ? file : "-");
   }
   std::vector<NumbersPtr> all = read_numbers(files, threads);
   auto numbers = all.begin();
+  std::set<std::string> told;  // one file can be K and V
   for (const auto& [section, file] : options.matrix_files) {
     if (NumbersPtr& plain = *numbers++) {
       input.numbers.emplace_back(section, std::move(plain));
     } else {
+      if (is_role(section) && told.insert(file).second) tell_why_not_plain(file, diagnostics);
+      if (diagnostics.has_errors()) continue;
       input.matrices.emplace_back(section, read_source(file, ignored));
     }
   }
-  if (ignored.has_errors()) return std::nullopt;
+  if (ignored.has_errors() || diagnostics.has_errors()) return std::nullopt;
   for (const auto& setting : options.settings) input.settings.push_back(setting);
   return input;
+}
+
+// Whether, by the lengths of their files, Q and K may have too many pairs of rows for a trace.
+bool may_be_too_large(const SharedOptions& options) {
+  double pairs = 1;
+  for (const std::string_view role : {"Q", "K"}) {
+    const auto found = std::find_if(options.matrix_files.begin(), options.matrix_files.end(),
+                                    [&](const auto& matrix) { return matrix.first == role; });
+    if (found == options.matrix_files.end()) return false;
+    pairs *= static_cast<double>(most_rows(found->second));
+  }
+  return pairs > static_cast<double>(kMostCells);
 }
 
 // What this process may have: of the machine, or as ulimit -v says.
@@ -179,7 +211,7 @@ const Op& op_of_result(const Problem& problem) { return problem.heads > 1 ? ops:
 const char* id_of_result(const Problem& problem) { return problem.heads > 1 ? "concat" : "output"; }
 
 // How far the numbers can be from the true ones, and how they came about.
-Said way_taken(bool is_fast, bool are_floats, const Untraced& result) {
+Said way_taken(bool is_fast, bool are_floats, Format format, const Untraced& result) {
   const std::string bound = fmt::format("{:.1e}", result.bounds.maxCoeff());
   if (are_floats) {
     return say({"The result alone was computed: in single precision, in tiles with fused multiply-adds. "
@@ -189,6 +221,13 @@ Said way_taken(bool is_fast, bool are_floats, const Untraced& result) {
   }
   const Said how = is_fast ? say({"in tiles with fused multiply-adds", "分块并以融合乘加计算"})
                            : say({"in the order of the steps", "按各步的次序计算"});
+  if (format == Format::npy) {
+    return say(
+        {"the result alone was computed: in double precision, {0}, every number within {1} of the true "
+         "one",
+         "只计算了结果：用双精度、{0}，每个数与真值相差不超过 {1}"},
+        how, bound);
+  }
   return say(
       {"The result alone was computed: in double precision, {0}, within {1} of the true numbers; digits that "
        "this leaves open are computed again, for their row alone, with more precision. All digits shown are "
@@ -199,11 +238,11 @@ Said way_taken(bool is_fast, bool are_floats, const Untraced& result) {
 }
 
 // The problem, if it is to be computed without a trace.  Else nullopt: with errors it cannot be computed at
-// all.
+// all.   beyond: an option that asks for more than the result
 std::optional<Problem> problem_for_result(const SharedOptions& options, const Presentation& presentation,
-                                          Diagnostics& diagnostics) {
+                                          const std::string& beyond, Diagnostics& diagnostics) {
   if (input_bytes(options) <= kSmallInputs && !options.is_fast) return std::nullopt;
-  const auto input = read_input(options, threads_of(options));
+  const auto input = read_input(options, threads_of(options), diagnostics);
   if (!input) return std::nullopt;
   Diagnostics told;
   auto problem = read_problem(*input, told);
@@ -214,18 +253,26 @@ std::optional<Problem> problem_for_result(const SharedOptions& options, const Pr
   const double pairs =
       static_cast<double>(problem->tokens.size()) * static_cast<double>(problem->kv_tokens.size());
   const bool can_be_traced = pairs <= static_cast<double>(kMostCells);
-  if (!can_be_untraced(*problem)) {
+  const bool is_known = can_be_untraced(*problem);
+  if (!is_known || !asks_for_result(options, presentation) || !beyond.empty()) {
     const Said known =
         say({"without a table of scores qkv computes what is given as Q, K and V, with dot products, "
              "masks, ALiBi, soft cap, temperature, sink logits and grouped heads",
              "不列分数表能算的是：给定的 Q、K、V，点积，掩码，ALiBi，softcap，温度，sink logit 和分组的头"});
     if (!can_be_traced) {
-      diagnostics.error("",
-                        say({"{0} queries and {1} keys are too many to be computed step by step",
-                             "{0} 个查询和 {1} 个键太多，不能一步一步地算"},
-                            problem->tokens.size(), problem->kv_tokens.size()),
-                        known);
-    } else if (options.is_fast) {
+      diagnostics.error(
+          "",
+          say({"{0} queries and {1} keys are too many to be computed step by step: {2} a table",
+               "{0} 个查询和 {1} 个键太多，不能一步一步地算：一张表就要 {2}"},
+              problem->tokens.size(), problem->kv_tokens.size(),
+              binary_size(Integer(pairs * sizeof(double)))),
+          !is_known ? known
+          : beyond.empty()
+              ? say({"--only-output computes the result without one", "--only-output 不列表，只算结果"})
+              : say({"--only-output computes the result without one, but not with {0}",
+                     "--only-output 不列表，只算结果，但不能同时用 {0}"},
+                    beyond));
+    } else if (options.is_fast && !is_known) {
       diagnostics.warning("",
                           say({"--fast has no effect: this problem is computed step by step",
                                "--fast 不起作用：这道题要一步一步地算"}),
@@ -265,31 +312,43 @@ std::uintmax_t input_bytes(const SharedOptions& options) {
 
 std::optional<int> show_result_alone(const SharedOptions& options, const Presentation& presentation,
                                      Diagnostics& diagnostics) {
-  if (!asks_for_result_alone(options, presentation)) {
-    if (!options.is_fast) return std::nullopt;
+  const std::string beyond = option_beyond_result(options, presentation);
+  const bool is_alone = asks_for_result(options, presentation) && beyond.empty();
+  if (!is_alone && options.is_fast) {
     diagnostics.error("", say({"--fast computes the result alone", "--fast 只计算结果"}),
-                      say({"add --only-output, without --steps, --row, --head, --prove and the like",
-                           "请加上 --only-output，不要同时用 --steps、--row、--head、--prove 等"}));
+                      beyond.empty() ? say({"add --only-output", "请加上 --only-output"})
+                                     : say({"leave out {0}", "请去掉 {0}"}, beyond));
     return finish(options, diagnostics);
   }
+  if (!is_alone && !may_be_too_large(options)) return std::nullopt;
   fast::How how{.is_online = options.is_fast};
   if (!options.isa.empty()) {
     const auto named = row_named(kIsas, "--isa", options.isa, diagnostics);
     if (named == kIsas.end()) return finish(options, diagnostics);
     if (fast::is_available(named->isa)) how.isa = named->isa;
   }
-  const auto problem = problem_for_result(options, presentation, diagnostics);
+  const auto problem = problem_for_result(options, presentation, beyond, diagnostics);
   if (!problem) return diagnostics.has_errors() ? std::optional(finish(options, diagnostics)) : std::nullopt;
 
   how.threads = untraced_work(*problem) < kWorthThreads ? 1 : threads_of(options);
   const bool are_floats = presentation.arithmetic != nullptr;
   const Untraced result = are_floats ? untraced_in_floats(*problem, how) : untraced(*problem, how);
 
+  const Said way = way_taken(options.is_fast, are_floats, presentation.format, result);
+  if (are_floats && !std::isfinite(result.bounds.maxCoeff())) {
+    diagnostics.error(
+        "", say({"numbers of this size overflow in single precision", "这么大的数在单精度里会溢出"}),
+        say({"leave out --arithmetic fp32", "请去掉 --arithmetic fp32"}));
+    return finish(options, diagnostics);
+  }
+
   std::vector<std::string> inputs;
   if (!options.file.empty()) inputs.push_back(options.file);
   for (const auto& [section, file] : options.matrix_files) inputs.push_back(file);
+  const auto note_way = [&] { diagnostics.add({Severity::note, "", nullptr, std::nullopt, way, {}}); };
   if (presentation.format == Format::npy) {
     write_array(*result.values, id_of_result(*problem), options, inputs, diagnostics);
+    note_way();
     return finish(options, diagnostics);
   }
 
@@ -299,7 +358,6 @@ std::optional<int> show_result_alone(const SharedOptions& options, const Present
   for (Index j = 0; j < result.values->cols() && result.values->cols() > 1; ++j)
     table.columns.push_back(std::to_string(j + 1));
   table.rows = table_of(*problem, result, are_floats, diagnostics);
-  const Said way = way_taken(options.is_fast, are_floats, result);
   Report report;
   if (!options.only_output) {
     const Op& op = op_of_result(*problem);
@@ -308,8 +366,7 @@ std::optional<int> show_result_alone(const SharedOptions& options, const Present
     report.blocks.emplace_back(Heading{0, op.title.in(presentation.language), table.id});
     report.blocks.emplace_back(Paragraph{std::string(op.why.in(presentation.language)), Tone::plain});
   } else if (are_floats) {
-    // Nothing else says so where there is no head.
-    diagnostics.add({Severity::note, "", nullptr, std::nullopt, way, {}});
+    note_way();  // nothing else says so where there is no head
   }
   report.blocks.emplace_back(std::move(table));
   write_report(report, options, presentation, inputs, diagnostics);

@@ -165,12 +165,14 @@ double untraced_work(const Problem& p) {
 
 double untraced_bytes(const Problem& p, int threads) {
   constexpr double kRowsAtOnce = 48;  // of queries whose scores a thread holds
+  const double strips = std::ceil(static_cast<double>(p["Q"].rows) / kRowsAtOnce);
   const auto size = [](const Given& given) {
     return static_cast<double>(given.rows) * static_cast<double>(given.cols);
   };
   const double result =
       static_cast<double>(p["Q"].rows) * static_cast<double>(p["V"].cols / p.kv_heads * p.heads);
-  const double scores = kRowsAtOnce * static_cast<double>(p["K"].rows) * threads;
+  const double scores =
+      kRowsAtOnce * static_cast<double>(p["K"].rows) * std::min(strips, static_cast<double>(threads));
   return static_cast<double>(sizeof(double)) * (result + size(p["K"]) + size(p["V"]) + scores);
 }
 
