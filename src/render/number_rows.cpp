@@ -195,13 +195,14 @@ void write_rows(const NumberTable& table, const NumberLayout& layout, const std:
   const std::size_t rows = table.rows.size();
   const std::size_t step = std::max<std::size_t>(1, kCellsOfPart / std::max<std::size_t>(1, table.columns));
   const std::size_t count = (rows + step - 1) / step;
-  RowWriter writer(table, layout, begins, widths);
+  const RowWriter writer(table, layout, begins, widths);  // each thread has a copy of its own
   const auto lay_out = [&](std::size_t part, std::string& room, RowWriter& own) {
     return own.rows(part * step, std::min(rows, (part + 1) * step), room);
   };
   if (threads < 2 || rows * table.columns < kCellsOfThreads) {
     std::string room(writer.room_for(std::min(step, rows)), '\0');
-    for (std::size_t part = 0; part < count; ++part) write(lay_out(part, room, writer));
+    RowWriter own = writer;
+    for (std::size_t part = 0; part < count; ++part) write(lay_out(part, room, own));
     return;
   }
 
@@ -223,6 +224,7 @@ void write_rows(const NumberTable& table, const NumberLayout& layout, const std:
   };
   // This thread writes what is done, and lays out while it would have to wait.
   const auto write_all = [&] {
+    RowWriter own = writer;
     for (std::size_t part = written; part < count; ++part) {
       const Place& place = places[part % places.size()];
       const std::size_t before = part / places.size();
@@ -231,7 +233,7 @@ void write_rows(const NumberTable& table, const NumberLayout& layout, const std:
         if (begun >= std::min(count, part + places.size())) {
           place.done.wait(before);
         } else if (next.compare_exchange_weak(begun, begun + 1)) {
-          lay_out_in_place(begun, writer);
+          lay_out_in_place(begun, own);
         }
       }
       write(place.text);
