@@ -4,10 +4,13 @@
 
 #include <sys/resource.h>
 
+#include <boost/multiprecision/mpfr.hpp>
 #include <cfloat>
 #include <cstring>
 
+#include "base/bounded.h"
 #include "fast/attend.h"
+#include "fast/attend_again.h"
 #include "fast/bound.h"
 #include "ops/kernels.h"
 #include "problem/mask.h"
@@ -442,6 +445,90 @@ TEST_CASE("large products and exponentials have the bits of the trace's kernels"
       Matrix in_place = e;
       fast::exp_all(in_place.data(), in_place.size(), {.isa = isa});
       CHECK(differing_bits(in_place, expected) == "");
+    }
+  }
+}
+
+TEST_CASE("a row in double-doubles keeps to its bound, which is narrow") {
+  if (!kDoublesArePlain) return;
+  using True = boost::multiprecision::number<boost::multiprecision::mpfr_float_backend<100>>;
+  QKV_SAY_SEED();
+  Random random(seed());
+  for (int round = 0; round < 24; ++round) {
+    const Index d = random.whole(1, 9);
+    const Index d_v = random.whole(1, 19);
+    const Index keys = random.whole(1, 40);
+    const double large = round % 3 == 2 ? 300 : 1;  // scores of 10^5
+    Both both(thirds(random, 3, d, large), thirds(random, keys, d, large), thirds(random, keys, d_v));
+    const auto rest_of = [&](const Matrix& m) {
+      Matrix rest = thirds(random, m.rows(), m.cols()) * 0x1p-58;
+      for (Index i = 0; i < m.size(); ++i) rest(i) *= round % 2 == 0 ? m(i) : 0;
+      return rest;
+    };
+    const Matrix q_rest = rest_of(both.q), k_rest = rest_of(both.k), v_rest = rest_of(both.v);
+    if (round % 4 == 1) both.see(random_mask(random, 3, keys));
+    fast::AgainJob job{.upper = both.job,
+                       .q = q_rest.data(),
+                       .k = k_rest.data(),
+                       .v = v_rest.data(),
+                       .q_stride = q_rest.cols(),
+                       .k_stride = k_rest.cols(),
+                       .v_stride = v_rest.cols()};
+    const auto setting = [&](double size) {
+      const double hi = size + random.eighths(1) / 9;
+      return DoubleDouble{hi, hi * 0x1p-56};
+    };
+    job.by = setting(3);
+    job.upper.by = job.by.hi;
+    if (round % 5 == 1) job.upper.scale = fast::Job<double>::Scale::multiply;
+    if (round % 3 == 0) {
+      job.slope = setting(0.5);
+      job.upper.slope = job.slope.hi;
+      job.sink = setting(2);
+      job.upper.sink = job.sink.hi;
+    }
+    if (round % 3 == 1) {
+      job.temperature = setting(1.5);
+      job.upper.temperature = job.temperature.hi;
+    }
+    const auto true_of = [](double hi, double lo) { return True(True(hi) + True(lo)); };
+    const auto setting_of = [&](const DoubleDouble& x) { return true_of(x.hi, x.lo); };
+    const std::vector<double> bounds =
+        fast::error_bounds(job.upper, false, false, fast::rounding_of_double_doubles());
+    for (Index i = 0; i < 3; ++i) {
+      True sum = job.upper.sink ? exp(setting_of(job.sink)) : True(0);
+      std::vector<True> read(static_cast<std::size_t>(d_v), True(0));
+      Index seen = 0;
+      for (Index j = 0; j < keys; ++j) {
+        bool is_seen = job.upper.visible == nullptr;
+        if (!is_seen) {
+          const KeyRuns& runs = *job.upper.visible;
+          for (std::size_t r = runs.first[static_cast<std::size_t>(i)];
+               r < runs.first[static_cast<std::size_t>(i) + 1]; ++r)
+            is_seen = is_seen || (j >= runs.runs[r].begin && j < runs.runs[r].end);
+        }
+        if (!is_seen) continue;
+        ++seen;
+        True score = 0;
+        for (Index r = 0; r < d; ++r)
+          score += true_of(both.q(i, r), q_rest(i, r)) * true_of(both.k(j, r), k_rest(j, r));
+        if (job.upper.scale == fast::Job<double>::Scale::divide) score /= setting_of(job.by);
+        if (job.upper.scale == fast::Job<double>::Scale::multiply) score *= setting_of(job.by);
+        if (job.upper.slope) score -= setting_of(job.slope) * std::abs(i + job.upper.align - j);
+        if (job.upper.temperature) score /= setting_of(job.temperature);
+        const True e = exp(score);
+        sum += e;
+        for (Index c = 0; c < d_v; ++c)
+          read[static_cast<std::size_t>(c)] += e * true_of(both.v(j, c), v_rest(j, c));
+      }
+      if (seen == 0) continue;
+      std::vector<DoubleDouble> output(static_cast<std::size_t>(d_v));
+      fast::AgainRoom room;
+      fast::attend_again(job, i, output.data(), room);
+      const double bound = bounds[static_cast<std::size_t>(i)];
+      CHECK(bound < (large > 1 ? 1e-22 : 1e-26));
+      for (std::size_t c = 0; c < output.size(); ++c)
+        CHECK(abs(setting_of(output[c]) - read[c] / sum) <= bound);
     }
   }
 }

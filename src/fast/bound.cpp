@@ -33,6 +33,7 @@
 #include <limits>
 #include <mutex>
 
+#include "base/double_double.h"
 #include "base/threads.h"
 #include "fast/kernel.h"
 
@@ -78,11 +79,26 @@ Seen seen_by(const Job<T>& job, Index i) {
 }  // namespace
 
 template <class T>
-std::vector<double> error_bounds(const Job<T>& job, bool is_online, bool are_inputs_exact) {
-  constexpr double u = std::numeric_limits<T>::epsilon() / 2;
-  constexpr double kLeast = std::numeric_limits<T>::denorm_min();
-  constexpr double kNearlyNothing = sizeof(T) == 8 ? 0x1p-1000 : 0x1p-114;  // e^−700 and e^−80 are less
-  const auto gamma = [](double n) { return n * u < 0.01 ? n * u / (1 - n * u) : kInfinity; };
+Rounding rounding_of() {
+  return {.unit = std::numeric_limits<T>::epsilon() / 2,
+          .least = std::numeric_limits<T>::denorm_min(),
+          .nearly_nothing = sizeof(T) == 8 ? 0x1p-1000 : 0x1p-114,  // e^−700 and e^−80 are less
+          .most = std::numeric_limits<T>::max() / 4};
+}
+
+Rounding rounding_of_double_doubles() {
+  return {.unit = double_double::kRounding,
+          .least = double_double::kLeast,
+          .nearly_nothing = 0x1p-860,  // e^−600 is less
+          .most = double_double::kMost};
+}
+
+template <class T>
+std::vector<double> error_bounds(const Job<T>& job, bool is_online, bool are_inputs_exact,
+                                 const Rounding& rounding) {
+  const double u = rounding.unit;
+  const double least = rounding.least;
+  const auto gamma = [u](double n) { return n * u < 0.01 ? n * u / (1 - n * u) : kInfinity; };
   const double input = are_inputs_exact ? 0 : 1;
 
   double longest = 0;
@@ -107,18 +123,18 @@ std::vector<double> error_bounds(const Job<T>& job, bool is_online, bool are_inp
     if (seen.keys == 0) return 0.0;
     const auto d_k = static_cast<double>(job.d_k);
     double size = length(job.q + i * job.q_stride, job.d_k) * longest;
-    double error = (gamma(d_k + 1 + 2 * input) * size + d_k * kLeast) * kSlack;
+    double error = (gamma(d_k + 1 + 2 * input) * size + d_k * least) * kSlack;
     size = (size + error) * (1 + 1e-6);
     double most = size;
     if (job.scale != Job<T>::Scale::none) {
       const double by = std::abs(static_cast<double>(job.by));
       const double factor = job.scale == Job<T>::Scale::multiply ? by : 1 / by;
-      error = factor * (error + 4 * u * size) + kLeast;
+      error = factor * (error + 4 * u * size) + least;
       size *= factor * (1 + 1e-6);
       most = std::max(most, size);
     }
     if (job.softcap) {
-      error += 16 * u * std::min<double>(size, *job.softcap) + kLeast;
+      error += 16 * u * std::min<double>(size, *job.softcap) + least;
       size = std::min<double>(size, *job.softcap) * (1 + 1e-6);
     }
     if (job.slope) {
@@ -131,7 +147,7 @@ std::vector<double> error_bounds(const Job<T>& job, bool is_online, bool are_inp
       most = std::max(most, size);
     }
     if (job.temperature) {
-      error = (error + 4 * u * size) / *job.temperature + kLeast;
+      error = (error + 4 * u * size) / *job.temperature + least;
       size = size / *job.temperature * (1 + 1e-6);
       most = std::max(most, size);
     }
@@ -140,14 +156,15 @@ std::vector<double> error_bounds(const Job<T>& job, bool is_online, bool are_inp
       error = std::max(error, 2 * u * sink);
       size = std::max(size, sink);
     }
-    if (!(std::max(most, size) < std::numeric_limits<T>::max() / 4)) return kInfinity;
+    if (!(std::max(most, size) < rounding.most)) return kInfinity;
     const auto keys = static_cast<double>(seen.keys);
     double exponent = error + 2 * u * size + 4 * u;
     if (is_online) exponent += 2 * u * size + 5 * u * static_cast<double>(seen.blocks);
     const double off = std::expm1(exponent * kSlack);
     const double of_weights = 2 * off + gamma(keys + 3);  // and a sink
     const double bound =
-        kSlack * largest * (of_weights + gamma(keys + 2 + input) + keys * kNearlyNothing) + keys * kLeast;
+        kSlack * largest * (of_weights + gamma(keys + 2 + input) + keys * rounding.nearly_nothing) +
+        keys * least;
     const double trivial = 2.01 * largest;
     return of_weights < 0.01 ? std::min(bound, trivial) : trivial;
   };
@@ -158,7 +175,9 @@ std::vector<double> error_bounds(const Job<T>& job, bool is_online, bool are_inp
   return bounds;
 }
 
-template std::vector<double> error_bounds(const Job<double>&, bool, bool);
-template std::vector<double> error_bounds(const Job<float>&, bool, bool);
+template Rounding rounding_of<double>();
+template Rounding rounding_of<float>();
+template std::vector<double> error_bounds(const Job<double>&, bool, bool, const Rounding&);
+template std::vector<double> error_bounds(const Job<float>&, bool, bool, const Rounding&);
 
 }  // namespace qkv::fast
