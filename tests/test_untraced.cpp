@@ -116,6 +116,82 @@ TEST_CASE("the problem of one query has its row of the result, digit for digit")
   }
 }
 
+namespace {
+
+// The same numbers as a reader of plain rows, or of an array, leaves them.
+void keep_as_numbers(Problem& problem, bool are_doubles) {
+  for (const char* name : {"Q", "K", "V"}) {
+    Given& given = problem.given.find(name)->second;
+    const auto numbers = std::make_shared<Numbers>();
+    numbers->rows = given.rows;
+    numbers->cols = given.cols;
+    numbers->are_doubles = are_doubles;
+    numbers->values.reset(static_cast<double*>(std::malloc(given.cells.size() * sizeof(double))));
+    for (std::size_t i = 0; i < given.cells.size(); ++i) {
+      numbers->values[i] = given.cells[i].value;
+      if (are_doubles) given.cells[i] = exactly(given.cells[i].value);
+    }
+    given.numbers = numbers;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("what double-doubles decide of a row is the text of its trace") {
+  if (!kDoublesArePlain) return;
+  QKV_SAY_SEED();
+  Random random(seed());
+  Index decided = 0;
+  Index open = 0;
+  for (const char* settings : kSettings) {
+    if (std::string_view(settings).find("softcap") != std::string_view::npos) continue;
+    CAPTURE(settings);
+    for (const char* kind : {"cells", "decimals", "doubles"}) {
+      CAPTURE(kind);
+      const std::string text = problem_text(random, settings);
+      Problem whole = *read(text, false);
+      Problem alone = *read(text, true);
+      if (kind != std::string_view("cells")) {
+        const bool are_doubles = kind == std::string_view("doubles");
+        keep_as_numbers(whole, are_doubles);
+        keep_as_numbers(alone, are_doubles);
+        for (const char* name : {"Q", "K", "V"}) whole.given.find(name)->second.numbers = nullptr;
+      }
+      const Untraced doubles = untraced(alone, {});
+      const UntracedRows rows(alone);
+      REQUIRE(rows.are_any());
+      const Trace trace = run(plan_of(whole), {});
+      const NodeId last = trace.plan().last_step();
+      for (const Index i : {Index{0}, Index{3}, Index{6}}) {
+        for (Index head = 0; head < alone.heads; ++head) {
+          if (doubles.bounds(i, head) == 0) continue;  // it sees nothing
+          const auto row = rows.row(i, head);
+          REQUIRE(row.has_value());
+          CHECK(row->bound < 1e-25);
+          const auto width = static_cast<Index>(row->values.size());
+          for (Index c = 0; c < width; ++c) {
+            for (const int decimals : {0, 1, 3, 8, 15, 16, 17}) {
+              const auto found = fixed_text(row->values[static_cast<std::size_t>(c)], row->bound, decimals);
+              if (found) CHECK(*found == trace.text(last, i, head * width + c, decimals));
+              ++(found ? decided : open);
+            }
+          }
+        }
+      }
+    }
+  }
+  CHECK(open <= decided / 20);  // a key alone has a value of three decimals: a tie at most
+}
+
+TEST_CASE("double-doubles leave to the trace what they do not know") {
+  if (!kDoublesArePlain) return;
+  const std::string rest = "[K]\n1\n2\n[V]\n1\n2\n";
+  CHECK(UntracedRows(*read("[Q]\n1\n" + rest, true)).are_any());
+  CHECK_FALSE(UntracedRows(*read("[Q]\n1e-200\n" + rest, true)).are_any());
+  CHECK_FALSE(UntracedRows(*read("softcap = 3\n[Q]\n1\n" + rest, true)).are_any());
+  CHECK_FALSE(UntracedRows(*read("temperature = 1e-200\n[Q]\n1\n" + rest, true)).are_any());
+}
+
 TEST_CASE("a problem with another line is not computed without a trace") {
   Random random(1);
   const std::string matrices = problem_text(random, "");

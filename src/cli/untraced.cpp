@@ -132,13 +132,57 @@ Diagnostic without_empty_source(Diagnostic d) {
   return d;
 }
 
-// The texts of those numbers of a result that their doubles leave open.
+// Places of numbers whose digits the doubles of a result leave open.
+struct OpenRow {
+  Index row, head;
+  std::vector<Index> columns;  // of the head
+};
+
+// The texts of those numbers, row by row in their order.
 class OpenTexts {
  public:
-  OpenTexts(const Problem& problem, const Untraced& result) : problem_(problem), result_(result) {}
+  OpenTexts(const Problem& problem, const Untraced& result, const std::vector<OpenRow>& rows)
+      : problem_(problem), result_(result), rows_(rows), progress_(static_cast<long long>(rows.size())) {}
 
-  std::string text(Index row, Index head, Index col) {
-    const Bounded number{(*result_.values)(row, col), result_.bounds(row, head)};
+  // Of rows[nth], in the order of its columns.
+  std::vector<std::string> texts(std::size_t nth) {
+    const OpenRow& open = rows_[nth];
+    if (nth >= end_) compute_from(nth);
+    const std::optional<UntracedRow>& again = computed_[nth - begin_];
+    std::vector<std::string> texts;
+    for (const Index column : open.columns) {
+      std::optional<std::string> text;
+      if (again) {
+        const DoubleDouble& number = again->values[static_cast<std::size_t>(column)];
+        text = fixed_text(number, again->bound, problem_.decimals);
+      }
+      texts.push_back(text ? *text : careful_text(open.row, open.head, column));
+    }
+    return texts;
+  }
+
+  // How many stayed open, because their inputs have more digits than their doubles tell.
+  std::size_t unproved() const { return unproved_; }
+
+ private:
+  // In double-doubles, by all threads, some rows ahead.
+  void compute_from(std::size_t nth) {
+    constexpr std::size_t kRowsEach = 32;
+    if (!again_) again_.emplace(problem_);
+    const auto all = static_cast<std::size_t>(threads());
+    begin_ = nth;
+    end_ = std::min(rows_.size(), nth + kRowsEach * all);
+    computed_.assign(end_ - begin_, std::nullopt);
+    share(static_cast<std::ptrdiff_t>(computed_.size()), all, [&](std::ptrdiff_t i, std::size_t) {
+      const auto at = static_cast<std::size_t>(i);
+      computed_[at] = again_->row(rows_[begin_ + at].row, rows_[begin_ + at].head);
+      progress_.step();
+    });
+  }
+
+  std::string careful_text(Index row, Index head, Index column) {
+    const Index width = result_.values->cols() / problem_.heads;
+    const Bounded number{(*result_.values)(row, head * width + column), result_.bounds(row, head)};
     if (decides(number, problem_.decimals)) return fixed_text(number.value, problem_.decimals);
     if (!are_known_) {
       ++unproved_;
@@ -148,16 +192,17 @@ class OpenTexts {
       row_ = row;
       query_ = run(plan_of(problem_of_query(problem_, row)), {});
     }
-    return query_.text(query_.plan().last_step(), 0, col, problem_.decimals);
+    return query_.text(query_.plan().last_step(), 0, head * width + column, problem_.decimals);
   }
 
-  // How many stayed open, because their inputs have more digits than their doubles tell.
-  std::size_t unproved() const { return unproved_; }
-
- private:
   const Problem& problem_;
   const Untraced& result_;
+  const std::vector<OpenRow>& rows_;
+  Progress progress_;
   const bool are_known_ = are_numbers_known(problem_);
+  std::optional<UntracedRows> again_;
+  std::vector<std::optional<UntracedRow>> computed_;  // rows begin_ to end_
+  std::size_t begin_ = 0, end_ = 0;
   Index row_ = -1;
   Trace query_;  // of that row
   std::size_t unproved_ = 0;
@@ -174,23 +219,31 @@ NumberTable table_of(const Problem& problem, const Untraced& result, bool are_fl
   table.decimals = FixedDecimals(problem.decimals);
   table.first.push_back(0);
   const Index heads = result.bounds.cols();
-  std::vector<std::vector<Index>> open(static_cast<std::size_t>(values.rows() * heads));
+  std::vector<std::vector<Index>> columns(static_cast<std::size_t>(values.rows() * heads));
   share_rows(values.rows(), values.cols(), [&](Index begin, Index end) {
     for (Index i = begin; i < end; ++i) {
       for (Index head = 0; head < heads; ++head) {
         const RowBound bound{are_floats ? 0 : result.bounds(i, head), 0};
         table.decimals.find_open(&values(i, head * width), static_cast<std::size_t>(width), bound,
-                                 open[static_cast<std::size_t>(i * heads + head)]);
+                                 columns[static_cast<std::size_t>(i * heads + head)]);
       }
     }
   });
-  OpenTexts texts(problem, result);
+  std::vector<OpenRow> open;
+  for (std::size_t at = 0; at < columns.size(); ++at) {
+    const auto place = static_cast<Index>(at);
+    if (!columns[at].empty()) open.push_back({place / heads, place % heads, std::move(columns[at])});
+  }
+  OpenTexts texts(problem, result, open);
+  std::size_t nth = 0;
   for (Index i = 0; i < values.rows(); ++i) {
     table.rows.push_back(i);
-    for (Index head = 0; head < heads; ++head) {
-      for (const Index within : open[static_cast<std::size_t>(i * heads + head)]) {
-        const Index j = head * width + within;
-        std::string text = are_floats ? fixed_text(values(i, j), problem.decimals) : texts.text(i, head, j);
+    for (; nth < open.size() && open[nth].row == i; ++nth) {
+      std::vector<std::string> own;
+      if (!are_floats) own = texts.texts(nth);
+      for (std::size_t at = 0; at < open[nth].columns.size(); ++at) {
+        const Index j = open[nth].head * width + open[nth].columns[at];
+        std::string text = are_floats ? fixed_text(values(i, j), problem.decimals) : std::move(own[at]);
         table.others.push_back({static_cast<std::size_t>(i), static_cast<std::size_t>(j), {std::move(text)}});
       }
     }

@@ -5,9 +5,12 @@
 #include <string>
 #include <utility>
 
+#include "base/bounded.h"
 #include "base/decimal.h"
+#include "fast/attend_again.h"
 #include "fast/bound.h"
 #include "input/float_bytes.h"
+#include "input/low_parts.h"
 
 namespace qkv {
 namespace {
@@ -53,61 +56,84 @@ std::optional<T> value_in(const std::optional<Number>& number) {
   return number ? std::optional(static_cast<T>(number->value)) : std::nullopt;
 }
 
-// What all heads have in common.
+// A problem as jobs of its heads.
 template <class T>
-fast::Job<T> job_of(const Problem& problem) {
-  using Scale = typename fast::Job<T>::Scale;
-  fast::Job<T> job;
-  job.queries = problem["Q"].rows;
-  job.keys = problem["K"].rows;
-  job.d_k = problem["Q"].cols / problem.heads;
-  job.d_v = problem["V"].cols / problem.kv_heads;
-  switch (problem.scale.kind) {
-    case ScaleKind::none:
-      break;
-    case ScaleKind::root:
-      job.scale = Scale::divide;
-      job.by = std::sqrt(static_cast<T>(problem.scale.d_k.value));
-      break;
-    case ScaleKind::factor:
-      job.scale = Scale::multiply;
-      job.by = static_cast<T>(problem.scale.factor.value);
-      break;
+class Heads {
+ public:
+  explicit Heads(const Problem& problem)
+      : problem_(problem),
+        q_(problem["Q"]),
+        k_(problem["K"]),
+        v_(problem["V"]),
+        visible_(visible_keys_of(problem)) {
+    using Scale = typename fast::Job<T>::Scale;
+    common_.queries = problem["Q"].rows;
+    common_.keys = problem["K"].rows;
+    common_.d_k = problem["Q"].cols / problem.heads;
+    common_.d_v = problem["V"].cols / problem.kv_heads;
+    common_.q_stride = q_.stride();
+    common_.k_stride = k_.stride();
+    common_.v_stride = v_.stride();
+    common_.visible = visible_ ? &*visible_ : nullptr;
+    switch (problem.scale.kind) {
+      case ScaleKind::none:
+        break;
+      case ScaleKind::root:
+        common_.scale = Scale::divide;
+        common_.by = std::sqrt(static_cast<T>(problem.scale.d_k.value));
+        break;
+      case ScaleKind::factor:
+        common_.scale = Scale::multiply;
+        common_.by = static_cast<T>(problem.scale.factor.value);
+        break;
+    }
+    common_.softcap = value_in<T>(problem.softcap);
+    common_.temperature = value_in<T>(problem.temperature);
+    common_.align = problem.align;
+    common_.empty_row_is_nan = problem.empty_row == EmptyRow::nan;
   }
-  job.softcap = value_in<T>(problem.softcap);
-  job.temperature = value_in<T>(problem.temperature);
-  job.align = problem.align;
-  job.empty_row_is_nan = problem.empty_row == EmptyRow::nan;
-  return job;
-}
+  Heads(const Heads&) = delete;
+  Heads& operator=(const Heads&) = delete;
+
+  // Where head h has its columns: of Q, and of what it shares with its group.
+  Index query_column(Index h) const { return h * common_.d_k; }
+  Index key_column(Index h) const { return group(h) * common_.d_k; }
+  Index value_column(Index h) const { return group(h) * common_.d_v; }
+
+  fast::Job<T> job(Index h) const {
+    const auto head = static_cast<std::size_t>(h);
+    fast::Job<T> job = common_;
+    job.q = q_.column(query_column(h));
+    job.k = k_.column(key_column(h));
+    job.v = v_.column(value_column(h));
+    if (!problem_.slopes.empty()) job.slope = static_cast<T>(problem_.slopes[head].value);
+    if (!problem_.sink_logits.empty()) job.sink = static_cast<T>(problem_.sink_logits[head].value);
+    return job;
+  }
+
+ private:
+  Index group(Index h) const { return h / (problem_.heads / problem_.kv_heads); }
+
+  const Problem& problem_;
+  Values<T> q_, k_, v_;
+  std::optional<KeyRuns> visible_;
+  fast::Job<T> common_;
+};
 
 template <class T>
 Untraced run(const Problem& problem, const fast::How& how) {
-  const Values<T> q(problem["Q"]);
-  const Values<T> k(problem["K"]);
-  const Values<T> v(problem["V"]);
-  const std::optional<KeyRuns> visible = visible_keys_of(problem);
-  fast::Job<T> job = job_of<T>(problem);
-  job.q_stride = q.stride();
-  job.k_stride = k.stride();
-  job.v_stride = v.stride();
-  job.visible = visible ? &*visible : nullptr;
-
-  MatrixOf<T> result(job.queries, problem.heads * job.d_v);
+  const Heads<T> heads(problem);
+  const Index queries = problem["Q"].rows;
+  const Index d_v = problem["V"].cols / problem.kv_heads;
+  MatrixOf<T> result(queries, problem.heads * d_v);
   Untraced untraced;
-  untraced.bounds.resize(job.queries, problem.heads);
-  Progress progress(job.queries * problem.heads);
+  untraced.bounds.resize(queries, problem.heads);
+  Progress progress(queries * problem.heads);
   for (Index h = 0; h < problem.heads; ++h) {
-    const Index group = h / (problem.heads / problem.kv_heads);
-    const auto head = static_cast<std::size_t>(h);
-    job.q = q.column(h * job.d_k);
-    job.k = k.column(group * job.d_k);
-    job.v = v.column(group * job.d_v);
-    if (!problem.slopes.empty()) job.slope = static_cast<T>(problem.slopes[head].value);
-    if (!problem.sink_logits.empty()) job.sink = static_cast<T>(problem.sink_logits[head].value);
-    fast::attend(job, result.data() + h * job.d_v, result.cols(), how, &progress);
+    const fast::Job<T> job = heads.job(h);
+    fast::attend(job, result.data() + h * d_v, result.cols(), how, &progress);
     const std::vector<double> bounds = fast::error_bounds(job, how.is_online);
-    for (Index i = 0; i < job.queries; ++i) untraced.bounds(i, h) = bounds[static_cast<std::size_t>(i)];
+    for (Index i = 0; i < queries; ++i) untraced.bounds(i, h) = bounds[static_cast<std::size_t>(i)];
   }
   if constexpr (std::is_same_v<T, double>) {
     untraced.values = std::make_shared<const Matrix>(std::move(result));
@@ -178,6 +204,106 @@ double untraced_bytes(const Problem& p, int threads) {
 
 Untraced untraced(const Problem& problem, const fast::How& how) { return run<double>(problem, how); }
 Untraced untraced_in_floats(const Problem& problem, const fast::How& how) { return run<float>(problem, how); }
+
+namespace {
+
+// Of cells that may be written with many digits, or as expressions.
+std::optional<std::vector<double>> low_parts_of_cells(const std::vector<Number>& cells) {
+  std::vector<double> rests;
+  rests.reserve(cells.size());
+  for (const Number& number : cells) {
+    const auto exact = double_double_of(number);
+    // A value may be that of its text to within a unit in the last place only.
+    if (!exact || exact->hi != number.value) return std::nullopt;
+    rests.push_back(exact->lo);
+  }
+  return rests;
+}
+
+// The lower parts of a given matrix.
+class LowParts {
+ public:
+  explicit LowParts(const Given& given) : cols_(given.cols) {
+    const bool are_doubles = given.numbers && given.numbers->are_doubles;
+    if (are_doubles) {
+      constexpr double kLarge = 0x1p500;
+      const double* const values = given.numbers->values.get();
+      are_known_ = std::all_of(values, values + given.rows * given.cols,
+                               [](double x) { return std::abs(x) < kLarge; });
+      rests_.assign(static_cast<std::size_t>(cols_), 0);
+      stride_ = 0;
+      return;
+    }
+    auto rests = given.numbers ? low_parts(*given.numbers) : low_parts_of_cells(given.cells);
+    are_known_ = rests.has_value();
+    if (rests) rests_ = std::move(*rests);
+    stride_ = cols_;
+  }
+
+  bool are_known() const { return are_known_; }
+  const double* column(Index j) const { return rests_.data() + j; }
+  Index stride() const { return stride_; }
+
+ private:
+  Index cols_;
+  Index stride_ = 0;  // of doubles one row of zeros, for all
+  bool are_known_ = false;
+  std::vector<double> rests_;
+};
+
+}  // namespace
+
+struct UntracedRows::Own {
+  explicit Own(const Problem& problem) : heads(problem), q(problem["Q"]), k(problem["K"]), v(problem["V"]) {}
+
+  Heads<double> heads;
+  LowParts q, k, v;
+  std::vector<fast::AgainJob> jobs;  // of each head
+  std::vector<std::vector<double>> bounds;
+};
+
+UntracedRows::UntracedRows(const Problem& problem) {
+  if (!kDoublesArePlain || problem.softcap || !are_numbers_known(problem)) return;
+  auto own = std::make_unique<Own>(problem);
+  if (!own->q.are_known() || !own->k.are_known() || !own->v.are_known()) return;
+  bool are_known = true;
+  const auto take = [&](DoubleDouble& into, const std::optional<DoubleDouble>& setting) {
+    are_known = are_known && setting;
+    if (setting) into = *setting;
+  };
+  for (Index h = 0; h < problem.heads; ++h) {
+    const auto head = static_cast<std::size_t>(h);
+    fast::AgainJob job{.upper = own->heads.job(h),
+                       .q = own->q.column(own->heads.query_column(h)),
+                       .k = own->k.column(own->heads.key_column(h)),
+                       .v = own->v.column(own->heads.value_column(h)),
+                       .q_stride = own->q.stride(),
+                       .k_stride = own->k.stride(),
+                       .v_stride = own->v.stride()};
+    if (problem.scale.kind == ScaleKind::root) take(job.by, double_double_of_root(problem.scale.d_k));
+    if (problem.scale.kind == ScaleKind::factor) take(job.by, double_double_of(problem.scale.factor));
+    if (problem.temperature) take(job.temperature, double_double_of(*problem.temperature));
+    if (!problem.slopes.empty()) take(job.slope, double_double_of(problem.slopes[head]));
+    if (!problem.sink_logits.empty()) take(job.sink, double_double_of(problem.sink_logits[head]));
+    own->bounds.push_back(fast::error_bounds(job.upper, false, false, fast::rounding_of_double_doubles()));
+    own->jobs.push_back(job);
+  }
+  if (are_known) own_ = std::move(own);
+}
+
+UntracedRows::~UntracedRows() = default;
+
+std::optional<UntracedRow> UntracedRows::row(Index query, Index head) const {
+  if (!own_) return std::nullopt;
+  const auto at = static_cast<std::size_t>(head);
+  UntracedRow row{{}, own_->bounds[at][static_cast<std::size_t>(query)]};
+  if (!std::isfinite(row.bound)) return std::nullopt;
+  const fast::AgainJob& job = own_->jobs[at];
+  row.values.resize(static_cast<std::size_t>(job.upper.d_v));
+  fast::AgainRoom room;
+  fast::attend_again(job, query, row.values.data(), room);
+  return row;
+}
 
 Problem problem_of_query(const Problem& problem, Index query) {
   Problem one;

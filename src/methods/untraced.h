@@ -1,13 +1,17 @@
 // The result of a problem alone, for whoever asks for nothing else: without a plan, and without a table of
 // queries by keys (fast/).
 //
-// The digits shown of it are proved all the same: most are decided by the bound of their row; the problem of
-// one query, traced, settles the others.
+// The digits shown of it are proved all the same, by three means: most are decided by the bound of their row;
+// nearly all others by that of their row computed again in double-doubles, a thousand times as slow as the
+// first; and what even that leaves open, true ties for the most part, by the trace of the problem of one
+// query, a thousand times as slow again.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "base/double_double.h"
 #include "base/matrix.h"
 #include "fast/attend.h"
 #include "problem/problem.h"
@@ -33,6 +37,32 @@ double untraced_bytes(const Problem& problem, int threads);
 Untraced untraced(const Problem& problem, const fast::How& how);
 // The same in single precision.
 Untraced untraced_in_floats(const Problem& problem, const fast::How& how);
+
+// A row of one head, and how far each number is at most from the true one.
+struct UntracedRow {
+  std::vector<DoubleDouble> values;  // [d_v]
+  double bound;
+};
+
+// Rows of the result in double-doubles.  Takes the memory of Q, K and V once more where they are decimals.
+class UntracedRows {
+ public:
+  explicit UntracedRows(const Problem& problem);  // which must live as long
+  ~UntracedRows();
+  UntracedRows(const UntracedRows&) = delete;
+  UntracedRows& operator=(const UntracedRows&) = delete;
+
+  // Whether row() may have any.  Not with a soft cap, on processors whose doubles are not plain, and where
+  // numbers are not known or too small or large to be split.
+  bool are_any() const { return own_ != nullptr; }
+  // nullopt where the scores may overflow.  By several threads at once.
+  //   query  one that sees a key
+  std::optional<UntracedRow> row(Index query, Index head) const;
+
+ private:
+  struct Own;
+  std::unique_ptr<const Own> own_;
+};
 
 // What this query alone asks of the keys that it can see, with every number as it is written.
 // Its plan has one row, and its last step holds the query's row of the result.
