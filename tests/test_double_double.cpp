@@ -1,6 +1,6 @@
 // Double-doubles against numbers of 400 bits: every operation keeps to the bound that its head states.
 
-#include "base/double_double.h"
+#include "base/double_double_number.h"
 
 #include <boost/multiprecision/mpfr.hpp>
 
@@ -69,7 +69,7 @@ TEST_CASE("double-doubles: sums, products, quotients and exponentials keep to th
   if (!kDoublesArePlain) return;
   QKV_SAY_SEED();
   Random random(seed());
-  double most_of_sum = 0, most_of_product = 0, most_of_quotient = 0, most_of_exp = 0;
+  double most_of_sum = 0, most_of_product = 0, most_of_quotient = 0, most_of_exp = 0, most_of_tanh = 0;
   const auto note = [](double& most, double part) { most = std::max(most, part); };
   for (int i = 0; i < 8000; ++i) {
     const DoubleDouble x = any(random, static_cast<int>(random.whole(-60, 60)));
@@ -98,26 +98,35 @@ TEST_CASE("double-doubles: sums, products, quotients and exponentials keep to th
     if (i % 4 == 0) x = any_near(random, {-kLn2 * (static_cast<double>(random.whole(0, 1720)) / 2), 0});
     if (x.hi > 1 || x.hi < kLeastExponent) x = scaled(negated(x), 0x1p-9);
     if (x.hi > 1) continue;
-    const DoubleDouble e = exp<double, std::uint64_t>(x);
+    const DoubleDouble e = double_double::exp<double, std::uint64_t>(x);
     CHECK(is_normalised(e));
     note(most_of_exp, distance(e, exp(truth(x))) / kSquare / size(e));
     const Vector zero{};
     const auto both = exp<Vector, VectorBits>(DoubleDoubleOf<Vector>{zero + x.hi, zero + x.lo});
     CHECK((both.hi[0] == e.hi && both.lo[0] == e.lo && both.hi[1] == e.hi && both.lo[1] == e.lo));
   }
+  for (int i = 0; i < 8000; ++i) {
+    const DoubleDouble x = any(random, static_cast<int>(random.whole(-80, 5)));
+    const DoubleDouble y = double_double::tanh<double, std::uint64_t>(x);
+    CHECK(is_normalised(y));
+    note(most_of_tanh, distance(y, tanh(truth(x))) / kSquare / size(y));
+  }
   CAPTURE(most_of_sum);
   CAPTURE(most_of_product);
   CAPTURE(most_of_quotient);
   CAPTURE(most_of_exp);
+  CAPTURE(most_of_tanh);
   CHECK(most_of_sum <= 4);
   CHECK(most_of_product <= 9);
   CHECK(most_of_quotient <= 28);
   CHECK(most_of_exp <= 36);
+  CHECK(most_of_tanh <= 165);
   // Near enough to them for a wrong term to be seen.
   CHECK(most_of_sum > 1);
   CHECK(most_of_product > 2);
   CHECK(most_of_quotient > 4);
   CHECK(most_of_exp > 1);
+  CHECK(most_of_tanh > 4);
 }
 
 TEST_CASE("double-doubles: e^0 is 1, and far below it is nothing") {

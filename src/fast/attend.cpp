@@ -16,6 +16,7 @@
 
 #include "base/exp.h"
 #include "base/threads.h"
+#include "fast/attend_again.h"
 #include "fast/kernel.h"
 
 namespace qkv::fast {
@@ -423,6 +424,42 @@ void attend(const Job<T>& job, T* output, Index output_stride, const How& how, P
 
 template void attend(const Job<double>&, double*, Index, const How&, Progress*);
 template void attend(const Job<float>&, float*, Index, const How&, Progress*);
+
+// ---- Again ---------------------------------------------------------------------------------------
+
+void attend_again(const AgainJob& job, Index query, DoubleDouble* output, Isa isa) {
+  const Job<double>& upper = job.upper;
+  const std::vector<Piece> pieces = pieces_of(upper.visible, upper.keys, query, 1, 1);
+  Index keys = kMostLanesAgain;
+  for (const Piece& piece : pieces) keys += piece.end - piece.begin;
+  const Room<double> hi(keys);
+  const Room<double> lo(keys);
+  Again again{};
+  again.q = {upper.q, job.q, upper.q_stride, job.q_stride};
+  again.k = {upper.k, job.k, upper.k_stride, job.k_stride};
+  again.v = {upper.v, job.v, upper.v_stride, job.v_stride};
+  again.query = query;
+  again.d_k = upper.d_k;
+  again.d_v = upper.d_v;
+  again.pieces = pieces.data();
+  again.piece_count = static_cast<Length>(pieces.size());
+  again.position = query + upper.align;
+  if (upper.scale == Job<double>::Scale::multiply) again.scale = ScaleBy::factor;
+  if (upper.scale == Job<double>::Scale::divide) again.scale = ScaleBy::divisor;
+  again.has_cap = upper.softcap.has_value();
+  again.has_slope = upper.slope.has_value();
+  again.has_temperature = upper.temperature.has_value();
+  again.has_sink = upper.sink.has_value();
+  again.by = job.by;
+  again.cap = job.softcap;
+  again.slope = job.slope;
+  again.temperature = job.temperature;
+  again.sink = job.sink;
+  again.hi = hi.get();
+  again.lo = lo.get();
+  again.output = output;
+  table_of(isa).again(again);
+}
 
 // ---- For traces ----------------------------------------------------------------------------------
 

@@ -14,22 +14,18 @@ namespace qkv::fast {
 
 // The numbers of one head.
 struct AgainJob {
-  Job<double> upper;  // of all numbers the nearest doubles; without a soft cap
+  Job<double> upper;  // of all numbers the nearest doubles
   // The lower parts, as upper.q, k and v have theirs.  A stride may be 0: one row, of zeros, for all.
   const double* q = nullptr;
   const double* k = nullptr;
   const double* v = nullptr;
   Index q_stride = 0, k_stride = 0, v_stride = 0;
   // The settings that `upper` has.
-  DoubleDouble by{1, 0}, slope{0, 0}, temperature{1, 0}, sink{0, 0};
+  DoubleDouble by{1, 0}, softcap{1, 0}, slope{0, 0}, temperature{1, 0}, sink{0, 0};
 };
 
-// Room for the scores of one query; kept for the next one.
-struct AgainRoom {
-  std::vector<double> hi, lo;
-};
-
-// → output [d_v].  Only for a query that sees a key, and whose bound is finite.
-void attend_again(const AgainJob& job, Index query, DoubleDouble* output, AgainRoom& room);
+// → output [d_v], the same bits on every processor.  Only for a query that sees a key, and whose bound is
+// finite.
+void attend_again(const AgainJob& job, Index query, DoubleDouble* output, Isa isa = best_isa());
 
 }  // namespace qkv::fast

@@ -134,7 +134,7 @@ std::vector<double> error_bounds(const Job<T>& job, bool is_online, bool are_inp
       most = std::max(most, size);
     }
     if (job.softcap) {
-      error += 16 * u * std::min<double>(size, *job.softcap) + least;
+      error += 16 * u * std::min<double>(size, *job.softcap) + least * (1 + *job.softcap);
       size = std::min<double>(size, *job.softcap) * (1 + 1e-6);
     }
     if (job.slope) {

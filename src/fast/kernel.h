@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/double_double.h"
+
 namespace qkv::fast {
 
 using Length = std::ptrdiff_t;  // Index, without Eigen
@@ -78,6 +80,28 @@ struct Few {
   Length output_stride;
 };
 
+// The lower part of each number stands in a matrix of its own; its stride may be 0.
+struct DoubleDoubleRows {
+  const double* hi;
+  const double* lo;
+  Length hi_stride, lo_stride;
+};
+
+// One query in double-doubles.
+struct Again {
+  DoubleDoubleRows q, k, v;
+  Length query, d_k, d_v;
+  const Piece* pieces;  // at least one key
+  Length piece_count;
+  Length position;  // of the query among the keys
+  ScaleBy scale;
+  bool has_cap, has_slope, has_temperature, has_sink;
+  DoubleDouble by, cap, slope, temperature, sink;
+  double *hi, *lo;  // room for a score of each key, and kMostLanesAgain more
+  DoubleDouble* output;
+};
+inline constexpr Length kMostLanesAgain = 16;
+
 inline constexpr Length kBlock =
     128;  // keys that are weighted at once: their weights stay in the nearest cache
 inline constexpr Length kMostFew = 4;
@@ -99,6 +123,7 @@ struct Kernels {
 struct Table {
   Kernels<double> doubles;
   Kernels<float> floats;
+  void (*again)(const Again&);
 };
 
 namespace baseline {

@@ -2,6 +2,7 @@
 //
 // Everything is a loop over the keys, in their order, and every sum is added up from left to right as on
 // paper; how wide a vector is, or how many rows are computed together, changes no bit.
+#include "fast/kernel_again.h"
 #include "fast/kernel_few.h"
 #include "fast/kernel_strips.h"
 
@@ -22,6 +23,6 @@ constexpr Kernels<T> kKernels{Sizes<T>::kRows, Sizes<T>::kColumns, strip<T>,  on
 
 }  // namespace
 
-const Table kTable{kKernels<double>, kKernels<float>};
+const Table kTable{kKernels<double>, kKernels<float>, again};
 
 }  // namespace qkv::fast::QKV_LANES

@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "base/decimal.h"
-#include "base/double_double.h"
+#include "base/double_double_number.h"
 #include "input/short_decimal.h"
 
 namespace qkv {

@@ -263,7 +263,7 @@ struct UntracedRows::Own {
 };
 
 UntracedRows::UntracedRows(const Problem& problem) {
-  if (!kDoublesArePlain || problem.softcap || !are_numbers_known(problem)) return;
+  if (!kDoublesArePlain || !are_numbers_known(problem)) return;
   auto own = std::make_unique<Own>(problem);
   if (!own->q.are_known() || !own->k.are_known() || !own->v.are_known()) return;
   bool are_known = true;
@@ -282,6 +282,7 @@ UntracedRows::UntracedRows(const Problem& problem) {
                        .v_stride = own->v.stride()};
     if (problem.scale.kind == ScaleKind::root) take(job.by, double_double_of_root(problem.scale.d_k));
     if (problem.scale.kind == ScaleKind::factor) take(job.by, double_double_of(problem.scale.factor));
+    if (problem.softcap) take(job.softcap, double_double_of(*problem.softcap));
     if (problem.temperature) take(job.temperature, double_double_of(*problem.temperature));
     if (!problem.slopes.empty()) take(job.slope, double_double_of(problem.slopes[head]));
     if (!problem.sink_logits.empty()) take(job.sink, double_double_of(problem.sink_logits[head]));
@@ -300,8 +301,7 @@ std::optional<UntracedRow> UntracedRows::row(Index query, Index head) const {
   if (!std::isfinite(row.bound)) return std::nullopt;
   const fast::AgainJob& job = own_->jobs[at];
   row.values.resize(static_cast<std::size_t>(job.upper.d_v));
-  fast::AgainRoom room;
-  fast::attend_again(job, query, row.values.data(), room);
+  fast::attend_again(job, query, row.values.data());
   return row;
 }
 

@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/double_double.h"
+#include "base/double_double_number.h"
 #include "base/matrix.h"
 #include "fast/attend.h"
 #include "problem/problem.h"
@@ -52,8 +52,8 @@ class UntracedRows {
   UntracedRows(const UntracedRows&) = delete;
   UntracedRows& operator=(const UntracedRows&) = delete;
 
-  // Whether row() may have any.  Not with a soft cap, on processors whose doubles are not plain, and where
-  // numbers are not known or too small or large to be split.
+  // Whether row() may have any.  Not on processors whose doubles are not plain, and where numbers are not
+  // known, or too small or large to be split.
   bool are_any() const { return own_ != nullptr; }
   // nullopt where the scores may overflow.  By several threads at once.
   //   query  one that sees a key

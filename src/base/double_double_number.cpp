@@ -1,4 +1,4 @@
-#include "base/double_double.h"
+#include "base/double_double_number.h"
 
 #include <mpfi.h>
 
