@@ -32,30 +32,62 @@ std::optional<double> rest_of(double x, std::size_t decimals) {
   return ((whole - product.hi) - product.lo) / power;
 }
 
+// The same where the number of decimals is not known; most often it is that of the number before.
+class Rests {
+ public:
+  std::optional<double> of(double x) {
+    if (x == 0) return 0;
+    std::optional<double> rest = rest_of(x, decimals_);
+    for (std::size_t others = 0; !rest && others < kPowersOfTen.size(); ++others) {
+      rest = rest_of(x, others);
+      if (rest) decimals_ = others;
+    }
+    return rest;
+  }
+
+ private:
+  std::size_t decimals_ = 0;
+};
+
+// Slower, and for any number.
+std::optional<double> careful_rest(const Number& number) {
+  const auto exact = double_double_of(number);
+  return exact && exact->hi == number.value ? std::optional(exact->lo) : std::nullopt;
+}
+
+// f(i) for each i < count, unless one has none.
+template <class F>
+std::optional<std::vector<double>> all_rests(std::size_t count, F f) {
+  std::vector<double> rests(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::optional<double> rest = f(i);
+    if (!rest) return std::nullopt;
+    rests[i] = *rest;
+  }
+  return rests;
+}
+
 }  // namespace
 
 std::optional<std::vector<double>> low_parts(const Numbers& numbers) {
   assert(numbers.are_short && !numbers.are_doubles);
-  const std::size_t count = static_cast<std::size_t>(numbers.rows * numbers.cols);
-  std::vector<double> rests(count);
-  std::size_t decimals = 0;  // as many as the last number had
-  for (std::size_t i = 0; i < count; ++i) {
+  Rests rests;
+  return all_rests(static_cast<std::size_t>(numbers.rows * numbers.cols), [&](std::size_t i) {
     const double x = numbers.values[i];
-    if (x == 0) continue;
-    std::optional<double> rest = rest_of(x, decimals);
-    for (std::size_t others = 0; !rest && others < kPowersOfTen.size(); ++others) {
-      rest = rest_of(x, others);
-      if (rest) decimals = others;
-    }
-    if (!rest) {
-      NumberError none;
-      const auto exact = double_double_of(parse_number(shortest_text(x), none).value_or(Number{}));
-      if (!exact) return std::nullopt;
-      rest = exact->lo;
-    }
-    rests[i] = *rest;
-  }
-  return rests;
+    if (const auto rest = rests.of(x)) return rest;
+    NumberError none;
+    return careful_rest(parse_number(shortest_text(x), none).value_or(Number{}));
+  });
+}
+
+std::optional<std::vector<double>> low_parts(const std::vector<Number>& numbers) {
+  Rests rests;
+  return all_rests(numbers.size(), [&](std::size_t i) {
+    const Number& number = numbers[i];
+    const bool is_short = number.is_decimal && number.text.size() <= kDigitsOfDoubles;
+    const auto rest = is_short ? rests.of(number.value) : std::nullopt;
+    return rest ? rest : careful_rest(number);
+  });
 }
 
 }  // namespace qkv

@@ -144,10 +144,15 @@ Untraced run(const Problem& problem, const fast::How& how) {
 }
 
 Number as_written(const Numbers& numbers, Index row, Index col) {
-  const double value = numbers.at(row, col);
-  NumberError ignored;
-  return parse_number(numbers.are_doubles ? all_digits(value) : shortest_text(value), ignored)
-      .value_or(Number{});
+  const double value = numbers.at(row, col) + 0.0;  // no −0: it is the number 0
+  Number number;
+  number.text = numbers.are_doubles ? all_digits(value) : shortest_text(value);
+  number.value = value;
+  number.is_decimal = number.text.find('e') == std::string::npos;
+  const std::size_t point = number.text.find('.');
+  if (number.is_decimal && point != std::string::npos)
+    number.decimals = static_cast<int>(number.text.size() - point - 1);
+  return number;
 }
 
 // Rows [first, last) with their cells.
@@ -207,19 +212,6 @@ Untraced untraced_in_floats(const Problem& problem, const fast::How& how) { retu
 
 namespace {
 
-// Of cells that may be written with many digits, or as expressions.
-std::optional<std::vector<double>> low_parts_of_cells(const std::vector<Number>& cells) {
-  std::vector<double> rests;
-  rests.reserve(cells.size());
-  for (const Number& number : cells) {
-    const auto exact = double_double_of(number);
-    // A value may be that of its text to within a unit in the last place only.
-    if (!exact || exact->hi != number.value) return std::nullopt;
-    rests.push_back(exact->lo);
-  }
-  return rests;
-}
-
 // The lower parts of a given matrix.
 class LowParts {
  public:
@@ -234,7 +226,7 @@ class LowParts {
       stride_ = 0;
       return;
     }
-    auto rests = given.numbers ? low_parts(*given.numbers) : low_parts_of_cells(given.cells);
+    auto rests = given.numbers ? low_parts(*given.numbers) : low_parts(given.cells);
     are_known_ = rests.has_value();
     if (rests) rests_ = std::move(*rests);
     stride_ = cols_;
