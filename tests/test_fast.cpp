@@ -498,7 +498,7 @@ TEST_CASE("a row in double-doubles keeps to its bound, which is narrow") {
     const auto true_of = [](double hi, double lo) { return True(True(hi) + True(lo)); };
     const auto setting_of = [&](const DoubleDouble& x) { return true_of(x.hi, x.lo); };
     const std::vector<double> bounds =
-        fast::error_bounds(job.upper, false, false, fast::rounding_of_double_doubles());
+        fast::error_bounds(job.upper, false, false, fast::units_of_double_doubles());
     for (Index i = 0; i < 3; ++i) {
       True sum = job.upper.sink ? exp(setting_of(job.sink)) : True(0);
       std::vector<True> read(static_cast<std::size_t>(d_v), True(0));

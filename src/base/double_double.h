@@ -10,11 +10,10 @@
 //              rounding of xh + yh, at most 2u·(|x| + |y|): u² and 2u² of it.
 //   multiply   of x·y: 9u²·|x·y|.  Left out is xl·yl, u²; rounded are xh·yl and xl·yh, u² each, their sum,
 //              2u², and that plus the rounding of xh·yh, 3u².
-//   divide     of x/y: 28u²·|x/y|.  The first digits q are the quotient of the upper parts, with 3u of it; x
-//   − q·y
-//              is then off by 9u² for the product and 4·2u² for the difference, and the double that this is
-//              divided to, at most 3u of the quotient, by 3u of its own: 9u².
-//   exp        36u² of e^x, and tanh 170u² of tanh x, see there.
+//   divide     of x/y: 28u²·|x/y|.  The first digits q are the quotient of the upper parts, with 3u of it.
+//              x − q·y is then off by 9u² for the product and 4·2u² for the difference; divided as a double,
+//              which is at most 3u of the quotient, it loses 3u of that: 9u².
+//   exp        36u² of e^x, and tanh 165u² of tanh x, see there.
 //
 // So each of the first three rounds by no more than kRounding = 32u², in the sense of the textbooks:
 // fl(x ∘ y) = (x ∘ y)·(1 + δ), and of sums x·(1 + δ) + y·(1 + ε).  (Joldes, Muller and Popescu 2017, Tight

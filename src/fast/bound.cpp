@@ -1,6 +1,8 @@
 // The proof, with u half a unit in the last place of 1, and γ(n) = nu / (1 − nu): n roundings make of a
 // product or a term of a sum at most (1 ± γ(n)) times itself (Higham, Accuracy and Stability of Numerical
-// Algorithms, 3.1). Products fused into sums, or sums in another order, round no more often.
+// Algorithms, 3.1). Products fused into sums, or sums in another order, round no more often.  Nothing here
+// asks what T is: of double-doubles u is what base/double_double.h proves of each operation, and of a sum it
+// is enough that its terms are off by u each.
 //
 // Scores.  Each term of q·k meets 2 roundings of the inputs, one of the product and at most d_k of the sum,
 // and by Cauchy and Schwarz the terms' sizes add up to at most A = ‖q‖·max‖k‖:      E = γ(d_k + 3)·A. Let S
@@ -79,14 +81,14 @@ Seen seen_by(const Job<T>& job, Index i) {
 }  // namespace
 
 template <class T>
-Rounding rounding_of() {
+RoundingUnits units_of() {
   return {.unit = std::numeric_limits<T>::epsilon() / 2,
           .least = std::numeric_limits<T>::denorm_min(),
           .nearly_nothing = sizeof(T) == 8 ? 0x1p-1000 : 0x1p-114,  // e^−700 and e^−80 are less
           .most = std::numeric_limits<T>::max() / 4};
 }
 
-Rounding rounding_of_double_doubles() {
+RoundingUnits units_of_double_doubles() {
   return {.unit = double_double::kRounding,
           .least = double_double::kLeast,
           .nearly_nothing = 0x1p-860,  // e^−600 is less
@@ -95,9 +97,9 @@ Rounding rounding_of_double_doubles() {
 
 template <class T>
 std::vector<double> error_bounds(const Job<T>& job, bool is_online, bool are_inputs_exact,
-                                 const Rounding& rounding) {
-  const double u = rounding.unit;
-  const double least = rounding.least;
+                                 const RoundingUnits& units) {
+  const double u = units.unit;
+  const double least = units.least;
   const auto gamma = [u](double n) { return n * u < 0.01 ? n * u / (1 - n * u) : kInfinity; };
   const double input = are_inputs_exact ? 0 : 1;
 
@@ -156,14 +158,14 @@ std::vector<double> error_bounds(const Job<T>& job, bool is_online, bool are_inp
       error = std::max(error, 2 * u * sink);
       size = std::max(size, sink);
     }
-    if (!(std::max(most, size) < rounding.most)) return kInfinity;
+    if (!(std::max(most, size) < units.most)) return kInfinity;
     const auto keys = static_cast<double>(seen.keys);
     double exponent = error + 2 * u * size + 4 * u;
     if (is_online) exponent += 2 * u * size + 5 * u * static_cast<double>(seen.blocks);
     const double off = std::expm1(exponent * kSlack);
     const double of_weights = 2 * off + gamma(keys + 3);  // and a sink
     const double bound =
-        kSlack * largest * (of_weights + gamma(keys + 2 + input) + keys * rounding.nearly_nothing) +
+        kSlack * largest * (of_weights + gamma(keys + 2 + input) + keys * units.nearly_nothing) +
         keys * least;
     const double trivial = 2.01 * largest;
     return of_weights < 0.01 ? std::min(bound, trivial) : trivial;
@@ -175,9 +177,9 @@ std::vector<double> error_bounds(const Job<T>& job, bool is_online, bool are_inp
   return bounds;
 }
 
-template Rounding rounding_of<double>();
-template Rounding rounding_of<float>();
-template std::vector<double> error_bounds(const Job<double>&, bool, bool, const Rounding&);
-template std::vector<double> error_bounds(const Job<float>&, bool, bool, const Rounding&);
+template RoundingUnits units_of<double>();
+template RoundingUnits units_of<float>();
+template std::vector<double> error_bounds(const Job<double>&, bool, bool, const RoundingUnits&);
+template std::vector<double> error_bounds(const Job<float>&, bool, bool, const RoundingUnits&);
 
 }  // namespace qkv::fast

@@ -8,22 +8,22 @@
 namespace qkv::fast {
 
 // How an arithmetic rounds.
-struct Rounding {
+struct RoundingUnits {
   double unit;            // of a result at most, relative; four times as much of an exponential
   double least;           // what underflow adds to that, absolute
   double nearly_nothing;  // what an exponential is at most that became 0
   double most;            // numbers up to it do not overflow
 };
 template <class T>
-Rounding rounding_of();
-Rounding rounding_of_double_doubles();
+RoundingUnits units_of();
+RoundingUnits units_of_double_doubles();
 
 // One bound for each query, of every component of its output: from the lengths of queries and keys, the
 // number of keys it sees and the largest value.  Proved in bound.cpp; infinite where a score may overflow.
 //   are_inputs_exact  q, k, v and the settings are the true numbers; else each is off by a rounding
-//   rounding          of the arithmetic that computes the job, if that is not T's own
+//   units             of the arithmetic that computes the job, if that is not T's own
 template <class T>
 std::vector<double> error_bounds(const Job<T>& job, bool is_online, bool are_inputs_exact = false,
-                                 const Rounding& rounding = rounding_of<T>());
+                                 const RoundingUnits& units = units_of<T>());
 
 }  // namespace qkv::fast

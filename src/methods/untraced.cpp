@@ -278,7 +278,7 @@ UntracedRows::UntracedRows(const Problem& problem) {
     if (problem.temperature) take(job.temperature, double_double_of(*problem.temperature));
     if (!problem.slopes.empty()) take(job.slope, double_double_of(problem.slopes[head]));
     if (!problem.sink_logits.empty()) take(job.sink, double_double_of(problem.sink_logits[head]));
-    own->bounds.push_back(fast::error_bounds(job.upper, false, false, fast::rounding_of_double_doubles()));
+    own->bounds.push_back(fast::error_bounds(job.upper, false, false, fast::units_of_double_doubles()));
     own->jobs.push_back(job);
   }
   if (are_known) own_ = std::move(own);
