@@ -44,7 +44,6 @@ constexpr double kWorthwhile = 5e4;
 constexpr double kWorthThreads = 2e7;
 // What a trace computes on intervals; its doubles are then the nearest to the true numbers.
 constexpr double kTracedOnIntervals = 1.5e6;
-constexpr int kDecimalsOfDoubles = 10;
 constexpr std::uintmax_t kSmallInputs = 2048;  // bytes, of which no such work can come
 
 bool asks_for_result(const SharedOptions& o, const Presentation& p) {
@@ -334,8 +333,7 @@ std::optional<Problem> problem_for_result(const SharedOptions& options, const Pr
     return std::nullopt;
   }
   if (can_be_traced && !options.is_fast) {
-    // A trace has more to say of its last step, and settles digits that doubles cannot.
-    if (!options.only_output || problem->decimals > kDecimalsOfDoubles) return std::nullopt;
+    if (!options.only_output) return std::nullopt;  // a trace has more to say of its last step
     const double least = presentation.format == Format::npy ? kTracedOnIntervals : kWorthwhile;
     if (untraced_work(*problem) < least) return std::nullopt;
   }
