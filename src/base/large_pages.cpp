@@ -40,17 +40,9 @@ void expect_large_matrices(std::size_t bytes) {
   mallopt(M_TOP_PAD, kUsualPad);
 }
 
-void* allocate_in_large_pages(std::size_t bytes) {
-  const std::size_t whole = (bytes + kLargePage - 1) / kLargePage * kLargePage;
-  void* const room = std::aligned_alloc(kLargePage, whole);
-  if (room != nullptr) madvise(room, whole, MADV_HUGEPAGE);
-  return room;
-}
-
 #else
 
 void expect_large_matrices(std::size_t) {}
-void* allocate_in_large_pages(std::size_t bytes) { return std::malloc(bytes); }
 
 #endif
 

@@ -11,7 +11,4 @@ namespace qkv {
 // So many bytes are about to be allocated in large blocks.  Changes nothing but time; a hint that may be ignored.
 void expect_large_matrices(std::size_t bytes);
 
-// So much room, for free() to free; null when there is none.  Only what is touched of it is really there.
-void* allocate_in_large_pages(std::size_t bytes);
-
 }  // namespace qkv

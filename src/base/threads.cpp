@@ -10,6 +10,10 @@
 #include <system_error>
 #include <thread>
 
+#ifdef __linux__
+#include <sched.h>
+#endif
+
 namespace qkv {
 namespace {
 
@@ -56,6 +60,24 @@ bool look_out(IsSo is_so) {
   return false;
 }
 
+// Begins elsewhere: a thread starts on the processor of its maker, and the system is slow to move it.
+void leave_processor([[maybe_unused]] int processor) {
+#ifdef __linux__
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < 2 || processor < 0) return;
+  CPU_CLR(static_cast<std::size_t>(processor), &allowed);
+  sched_setaffinity(0, sizeof allowed, &allowed);
+#endif
+}
+
+int own_processor() {
+#ifdef __linux__
+  return sched_getcpu();
+#else
+  return -1;
+#endif
+}
+
 class Helpers {
  public:
   void make(std::size_t count) {
@@ -65,7 +87,12 @@ class Helpers {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-      for (; count_ < count; ++count_) std::thread([this, nth = count_] { help(nth); }).detach();
+      for (; count_ < count; ++count_) {
+        std::thread([this, nth = count_, maker = own_processor()] {
+          leave_processor(maker);
+          help(nth);
+        }).detach();
+      }
     } catch (const std::system_error&) {
       // The system gives no more threads: there are fewer helpers.
     }

@@ -21,7 +21,6 @@
 #include <utility>
 
 #include "base/display_width.h"
-#include "base/large_pages.h"
 #include "base/threads.h"
 #include "input/npy.h"
 #include "input/short_decimal.h"
@@ -301,7 +300,6 @@ constexpr std::size_t kPiece = std::size_t{128} << 10U;          // bytes of tex
 constexpr std::size_t kMostBehindPiece = std::size_t{4} << 10U;  // usually enough to end its last line
 constexpr std::size_t kLongestLine = std::size_t{64} << 20U;     // bytes; a file of one row has no more
 constexpr off_t kWorthAThread = off_t{512} << 10U;               // bytes
-constexpr off_t kWorthLargePages = off_t{8} << 20U;              // bytes
 
 using Values = std::unique_ptr<double[], Numbers::Free>;
 
@@ -312,8 +310,7 @@ std::size_t room_for(std::size_t bytes) { return bytes / 2 + 1; }
 struct PlainFile {
   PlainFile(const File& from, off_t bytes) : file(from), size(bytes) {
     const std::size_t room = room_for(static_cast<std::size_t>(size)) * sizeof(double);
-    values.reset(
-        static_cast<double*>(size < kWorthLargePages ? std::malloc(room) : allocate_in_large_pages(room)));
+    values.reset(static_cast<double*>(std::malloc(room)));
     is_refused = values == nullptr;
   }
 

@@ -6,8 +6,9 @@
 //                                              seconds
 //   qkv_bench decode double|float KEYS D       seconds for one query
 //   qkv_bench read BYTES                       bytes a second, read and added up by one thread
-//   qkv_bench data ROWS COLS SEED              a matrix as text, three decimals
-//   qkv_bench time COUNT PROGRAM ARGUMENT...   seconds and peak KiB of a program, its output thrown away
+//   qkv_bench print ROWS COLS                  numbers a second: looked at, laid out and thrown away by one
+//   thread qkv_bench data ROWS COLS SEED              a matrix as text, three decimals qkv_bench time COUNT
+//   PROGRAM ARGUMENT...   seconds and peak KiB of a program, its output thrown away
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -26,6 +27,7 @@
 
 #include "fast/attend.h"
 #include "problem/mask.h"
+#include "render/number_rows.h"
 
 extern char** environ;
 
@@ -105,6 +107,30 @@ double read(Index bytes) {
   return static_cast<double>(memory.size() * 8) / time;
 }
 
+double print(Index rows, Index cols) {
+  const std::vector<double> numbers = ::numbers<double>(rows * cols, 1);
+  NumberTable table;
+  table.values = std::make_shared<const Matrix>(Eigen::Map<const Matrix>(numbers.data(), rows, cols) / 7);
+  table.columns = static_cast<std::size_t>(cols);
+  table.decimals = FixedDecimals(4);
+  for (Index i = 0; i < rows; ++i) table.rows.push_back(i);
+  table.first.assign(table.rows.size() + 1, 0);
+  const NumberLayout layout{.minus_infinity = "-inf", .gap = "  ", .before_faint = "", .after_faint = ""};
+  const std::vector<std::string> begins(table.rows.size());
+  std::size_t bytes = 0;
+  const double time = seconds([&] {
+    std::vector<Index> open;
+    for (Index i = 0; i < rows; ++i) {
+      table.decimals.find_open(&(*table.values)(i, 0), table.columns, {1e-15, 0}, open);
+    }
+    const std::vector<std::size_t> widths =
+        column_widths(table, layout, std::vector<std::size_t>(table.columns, 1));
+    write_rows(table, layout, begins, widths, 1, [&](std::string_view piece) { bytes += piece.size(); });
+  });
+  if (bytes < numbers.size() * 8) std::abort();  // not everything was written
+  return static_cast<double>(numbers.size()) / time;
+}
+
 void print_data(Index rows, Index cols, unsigned seed) {
   std::mt19937 bits(seed);
   for (Index i = 0; i < rows; ++i) {
@@ -164,6 +190,8 @@ int main(int count, char** words) {
                                                 : attend<double>(1, number(3), number(4), false, {}));
   } else if (what == "read") {
     std::printf("%.0f\n", read(number(2)));
+  } else if (what == "print") {
+    std::printf("%.0f\n", print(number(2), number(3)));
   } else if (what == "data") {
     print_data(number(2), number(3), static_cast<unsigned>(number(4)));
   } else if (what == "time" && count > 3) {
