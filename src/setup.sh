@@ -17,12 +17,11 @@ die() {
   exit 2
 }
 
-# build DIR TARGET [CMAKE-OPTION...] brings DIR/TARGET up to date, installing packages if it must.
+# build DIR "TARGET..." [CMAKE-OPTION...] brings each DIR/TARGET up to date, installing packages if it must.
 build() {
-  dir=$1 target=$2
+  dir=$1 targets=$2
   shift 2
-  stamp=$dir/.built-$target
-  if is_current "$root $*"; then return; fi
+  if are_current "$root $*"; then return; fi
 
   mkdir -p "$dir" 2>/dev/null || :
   [ -w "$dir" ] || die "cannot write to $dir; set BUILD_DIR to a folder that can be written"
@@ -36,16 +35,21 @@ build() {
       die "CMake does not configure, although everything is installed; its output stands above"
     }
   }
-  say "building $target in $dir"
-  printf '%s\n' "$root $*" >"$stamp.$$"  # before the build: a file edited meanwhile is newer
-  cmake --build "$dir" --target "$target" --parallel "$jobs" </dev/null >&2 || die "the build failed"
-  mv "$stamp.$$" "$stamp"
+  say "building $targets in $dir"
+  # Before the build: a file edited meanwhile is newer.
+  for target in $targets; do printf '%s\n' "$root $*" >"$dir/.built-$target.$$"; done
+  # shellcheck disable=SC2086  # a list of words
+  cmake --build "$dir" --target $targets --parallel "$jobs" </dev/null >&2 || die "the build failed"
+  for target in $targets; do mv "$dir/.built-$target.$$" "$dir/.built-$target"; done
 }
 
 # Asking CMake and the build tool takes most of a second; this takes a hundredth of one.
-is_current() {
-  [ -x "$dir/$target" ] && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$1" ] &&
-    [ -z "$(find "$root/CMakeLists.txt" "$root/src" "$root/tests" -newer "$stamp")" ]
+are_current() {
+  for target in $targets; do
+    stamp=$dir/.built-$target
+    [ -x "$dir/$target" ] && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$1" ] &&
+      [ -z "$(find "$root/CMakeLists.txt" "$root/src" "$root/tests" -newer "$stamp")" ] || return 1
+  done
 }
 
 configure() {

@@ -29,8 +29,7 @@ wanted() { case "${rows:- $1} " in *" $1 "*) return 0 ;; esac; return 1; }
 # SMALL where --quick is asked for, else LARGE
 size() { if [ $quick = yes ]; then echo "$1"; else echo "$2"; fi; }
 
-build "$BUILD_DIR" qkv
-for target in qkv_bench qkv_gemm_baseline; do build "$BUILD_DIR" $target -DBUILD_TESTING=ON; done
+build "$BUILD_DIR" 'qkv qkv_bench qkv_gemm_baseline' -DBUILD_TESTING=ON
 cmake --build "$BUILD_DIR" --target qkv_hello >/dev/null 2>&1 || say 'no static hello: row 1 goes without it'
 cmake --build "$BUILD_DIR" --target qkv_gemm_avx2 qkv_gemm_avx512 >/dev/null 2>&1 || :
 qkv=$BUILD_DIR/qkv bench=$BUILD_DIR/qkv_bench peers=$root/tests/bench/peers.py
@@ -184,11 +183,11 @@ if wanted 1; then
   # Whoever comes after NumPy finds the caches full of it: the two take turns with that, too.
   is_first=yes
   round() {
-    [ $is_first = no ] || traced t_qkv 3
+    [ "$is_first" = no ] || traced t_qkv 3
     [ ! -x "$hello" ] || program t_hello "$hello"
-    [ $is_first = yes ] || traced t_qkv 3
+    [ "$is_first" = yes ] || traced t_qkv 3
     numpy_program t_numpy steps 3
-    if [ $is_first = yes ]; then is_first=no; else is_first=yes; fi
+    if [ "$is_first" = yes ]; then is_first=no; else is_first=yes; fi
   }
   turns "$(size 11 51)" round
   title 1 '3 tokens, every step printed'

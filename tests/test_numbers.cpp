@@ -255,14 +255,11 @@ TEST_CASE("of a file too large for the tolerant reader the first thing that is n
   std::string row;
   for (int i = 0; i < 1000; ++i) row += "0 ";
   row += "\n";
-  std::string rows;
+  std::string rows;  // a million
   for (int i = 0; i < 1000; ++i) rows += row;
-  CHECK(told(rows + row) == "");
-  CHECK(told(rows + "1 x 2/3\n") == "1001:3: 'x' is not a plain decimal\n");
-  CHECK(told("# no row\n" + rows + " \t1e5 2\n") == "1002:3: this row has 2 numbers, the first one 1000\n");
-  CHECK(told(rows + "\n" + row) == "1002:1: a second matrix begins here\n");
-  CHECK(told(rows + "\n\n") == "");
-  CHECK(told(rows + "nan\n" + row) == "1001:1: 'nan' is not a plain decimal\n");
+  CHECK(told("# no row\n" + rows + " \t1 x 2/3\n") == "1002:5: 'x' is not a plain decimal\n");
+  CHECK(told("1e5 2\n" + rows) == "2:1: this row has 1000 numbers, the first one 2\n");
+  CHECK(told(row + "\n" + rows) == "3:1: a second matrix begins here\n");
   CHECK(told("1 x\n") == "");  // few enough for the tolerant reader
 }
 

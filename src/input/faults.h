@@ -45,9 +45,15 @@ class Faults {
   }
 
   void too_large() {
+    const std::string& called = place_.called.en;
+    const bool is_of_attention = called == "[Q]" || called == "[K]" || called == "[V]";
     error(place_.name,
           say({"{0} has more than {1} numbers, the most that are traced", "{0} 的数超过 {1} 个，这是上限"},
-              place_.called, "1,000,000"));
+              place_.called, "1,000,000"),
+          is_of_attention
+              ? say({"more are read from files of plain rows: --only-output --q FILE --k FILE --v FILE",
+                     "普通的数字行写成单独的文件就可以更多：--only-output --q 文件 --k 文件 --v 文件"})
+              : Said{});
     is_too_large_ = true;
   }
 

@@ -1,6 +1,5 @@
 #include "input/low_parts.h"
 
-#include <array>
 #include <cassert>
 #include <cmath>
 #include <cstddef>
@@ -11,11 +10,6 @@
 
 namespace qkv {
 namespace {
-
-constexpr std::array kPowersOfTen{
-    1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};  // doubles
-static_assert(kPowersOfTen.size() == kMostShortDecimals + 1);
 
 // x − the number, of the decimal with at most 15 digits whose nearest double is x; nullopt where that has not
 // `decimals` digits behind the point, or fewer.

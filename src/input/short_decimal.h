@@ -11,16 +11,15 @@ namespace qkv {
 inline constexpr std::size_t kDigitsOfDoubles = 15;
 // Up to here every whole number is a double.
 inline constexpr std::uint64_t kWholeDoubles = std::uint64_t{1} << 53U;
-inline constexpr std::size_t kMostShortDecimals = 22;
+inline constexpr std::array kPowersOfTen{1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                         1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                         1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};  // doubles, exactly
+inline constexpr std::size_t kMostShortDecimals = kPowersOfTen.size() - 1;
 
 // digits · 10^-decimals.  Both are doubles, and the quotient of two doubles is rounded once (Clinger 1990).
 //   digits    at most kWholeDoubles
 //   decimals  at most kMostShortDecimals
 inline double short_decimal(std::uint64_t digits, std::size_t decimals) {
-  static constexpr std::array kPowersOfTen{1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                           1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                           1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-  static_assert(kPowersOfTen.size() == kMostShortDecimals + 1);
   return static_cast<double>(digits) / kPowersOfTen[decimals];
 }
 
