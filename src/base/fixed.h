@@ -6,6 +6,7 @@
 // known at once, so that proving the digits costs next to nothing.  What is left open goes the careful way.
 #pragma once
 
+#include <cfloat>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -48,9 +49,15 @@ class FixedDecimals {
   std::size_t width(double units) const;
 
  private:
-  // Added and taken away again, it leaves no binary digits behind the point.
-  static constexpr double kRounder = 0x1.8p52;
-  static double nearest(double t) { return (t + kRounder) - kRounder; }
+  static double nearest(double t) {
+#if FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 1 || FLT_EVAL_METHOD == 16
+    // Added and taken away again, it leaves no binary digits behind the point.
+    constexpr double kRounder = 0x1.8p52;
+    return (t + kRounder) - kRounder;
+#else  // an x87, where it would leave some
+    return std::nearbyint(t);
+#endif
+  }
 
   int decimals_;
   double power_;  // 10^decimals, exactly

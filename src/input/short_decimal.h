@@ -2,8 +2,11 @@
 #pragma once
 
 #include <array>
+#include <cfloat>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <string>
 
 namespace qkv {
 
@@ -20,7 +23,11 @@ inline constexpr std::size_t kMostShortDecimals = kPowersOfTen.size() - 1;
 //   digits    at most kWholeDoubles
 //   decimals  at most kMostShortDecimals
 inline double short_decimal(std::uint64_t digits, std::size_t decimals) {
+#if FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 1 || FLT_EVAL_METHOD == 16
   return static_cast<double>(digits) / kPowersOfTen[decimals];
+#else  // an x87, which would round it twice
+  return std::strtod((std::to_string(digits) + "e-" + std::to_string(decimals)).c_str(), nullptr);
+#endif
 }
 
 }  // namespace qkv
