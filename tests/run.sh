@@ -95,7 +95,7 @@ for program in octave-cli soffice; do
   command -v $program >/dev/null || skip 'part of unit test export' "$program is not installed"
 done
 if ! /usr/bin/python3 -c 'import torch' 2>/dev/null; then skip 'part of unit test export' 'PyTorch is not installed'; fi
-# Most of its half minute it waits for the clock: the suites that work meanwhile need one core.
+# It keeps one core busy for half a minute, and the suites that run meanwhile the other.
 if [ $quick = no ]; then
   in_background=$(mktemp)
   sh "$root/tests/progress.sh" >"$in_background" 2>&1 &

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/position.h"
+#include "input/not_plain.h"
 #include "input/numbers.h"
 #include "problem/matrices.h"
 #include "reading.h"

@@ -35,9 +35,9 @@ void choose_weights(const Plan& plan, Telling& telling) {
 // Bytes of input that give a thread some milliseconds of work: with all steps, or for the result alone.
 constexpr std::uintmax_t kWorthAThread = 64 << 10;
 constexpr std::uintmax_t kWorthAThreadAlone = 192 << 10;
-// Bytes of memory for each byte of a matrix that is read with its texts: a number takes ten times its
-// characters, and its problem and its plan keep one each.
-constexpr std::size_t kBytesOfTracedByte = 22;
+// Bytes of memory for each byte of a matrix that is read with its texts: a number, its place, its text and
+// where it is calculated with.
+constexpr std::size_t kBytesOfTracedByte = 32;
 
 int run_trace(const SharedOptions& options) {
   Diagnostics diagnostics;
@@ -48,8 +48,7 @@ int run_trace(const SharedOptions& options) {
   const std::uintmax_t most = bytes / (options.only_output ? kWorthAThreadAlone : kWorthAThread);
   if (most > 1) use_threads(static_cast<int>(std::min<std::uintmax_t>(most, threads_of(options))));
   if (const auto status = show_result_alone(options, *presentation, diagnostics)) return *status;
-  // Never destroyed: to give back its cells one by one takes a tenth of the time, and the process ends here.
-  static auto& worked = *new std::optional(work_out(options, *presentation, diagnostics));
+  auto worked = work_out(options, *presentation, diagnostics);
   if (!worked) return finish(options, diagnostics);
   if (options.is_verbose) tell_what_was_read(*worked, diagnostics);
 

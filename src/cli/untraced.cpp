@@ -22,6 +22,7 @@
 #include "calc/sizes.h"
 #include "cli/array.h"
 #include "cli/worked.h"
+#include "input/not_plain.h"
 #include "input/source.h"
 #include "input/words.h"
 #include "methods/methods.h"

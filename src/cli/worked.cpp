@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/large_pages.h"
 #include "base/suggest.h"
 #include "input/fold.h"
 #include "input/sections.h"
@@ -206,11 +205,6 @@ std::optional<Worked> work_out(const SharedOptions& options, const Presentation&
   if (std::count(files.begin(), files.end(), "-") > 1) {
     diagnostics.error("", say({"standard input (-) can be read only once", "标准输入（-）只能读一次"}));
   }
-  constexpr std::size_t kMemoryOfByte =
-      32;  // of text: its number, its place, its text and where it is calculated with
-  std::size_t bytes = input.file ? input.file->text.size() : 0;
-  for (const auto& [section, source] : input.matrices) bytes += source->text.size();
-  expect_large_matrices(bytes * kMemoryOfByte);
   for (const auto& setting : options.settings) input.settings.push_back(setting);
   add_checkpoint(options, input, diagnostics);
   if (diagnostics.has_errors()) return std::nullopt;

@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
 #include "base/matrix.h"
 
 namespace qkv {
@@ -47,9 +46,5 @@ std::vector<NumbersPtr> read_numbers(std::span<const std::string> names, int thr
 
 // How many rows such a file has at most, told without reading them; 0 of what is no file.
 std::size_t most_rows(const std::string& name);
-
-// Of a text file with too many words for the tolerant reader (kMostCells): adds the error of what
-// read_numbers() gave it up for, the first word that is no plain decimal or the first row of another length.
-void tell_why_not_plain(const std::string& name, Diagnostics& diagnostics);
 
 }  // namespace qkv
