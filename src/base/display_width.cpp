@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <utf8proc.h>
 
+#include <algorithm>
+
 namespace qkv {
 namespace {
 
@@ -14,17 +16,17 @@ bool is_unsafe(char32_t c) {
   return is_control || is_line_separator || is_bidi_control;
 }
 
-// Printable ASCII throughout, as most text is: a column each, and nothing to spell out.
-bool is_plain_ascii(std::string_view text) {
-  for (const char c : text) {
-    if (c < 0x20 || c > 0x7e) return false;
-  }
-  return true;
-}
+// Printable ASCII, as most text is: a column each, and nothing to spell out.
+bool is_plain(char c) { return c >= 0x20 && c <= 0x7e; }
+bool is_plain_ascii(std::string_view text) { return std::all_of(text.begin(), text.end(), is_plain); }
 
 // Nothing in it has to be spelt out.
 bool is_visible(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
+    if (is_plain(text[at])) {
+      ++at;
+      continue;
+    }
     const CodePoint c = first_code_point(text.substr(at));
     if (is_unsafe(c.value) || c.value == 0xfffd) return false;
     at += c.length;

@@ -19,6 +19,8 @@ bool is_argument(std::string_view flags) { return !flags.starts_with('-'); }
 
 // Whether `name` is one of "-p,--decimals", or that of "--heat{viridis}".
 bool is_one_of(std::string_view flags, std::string_view name) {
+  if (flags.size() > 2 && name.size() > 2 && flags[1] == '-' && flags[2] != name[2])
+    return false;  // most of them
   if (!flags.starts_with(name)) return flags[1] != '-' && flags.substr(flags.find("--")) == name;
   return flags.size() == name.size() || flags[name.size()] == ',' || flags[name.size()] == '{';
 }

@@ -55,6 +55,7 @@ int run_trace(const SharedOptions& options) {
   if (presentation->format == Format::svg) choose_weights(worked->trace.plan(), worked->telling);
   worked->telling.colours = presentation->heat.has_value() || presentation->format == Format::svg ||
                             presentation->format == Format::html;
+  Report report;  // outlives the branch that needs it: leave() then saves taking it apart
   if (presentation->format == Format::json) {
     write_output(options.output,
                  render_json(worked->trace, worked->about, worked->comparisons, worked->telling),
@@ -67,8 +68,8 @@ int run_trace(const SharedOptions& options) {
     write_array(narrate(worked->trace, worked->about, worked->comparisons, worked->telling), *worked, options,
                 diagnostics);
   } else {
-    write_report(narrate(worked->trace, worked->about, worked->comparisons, worked->telling), options,
-                 *presentation, worked->input_files, diagnostics);
+    report = narrate(worked->trace, worked->about, worked->comparisons, worked->telling);
+    write_report(report, options, *presentation, worked->input_files, diagnostics);
   }
   // Nothing else says so where there is no head.
   if (worked->telling.only_output && presentation->format != Format::json)

@@ -105,6 +105,7 @@ std::optional<ProblemInput> read_input(const SharedOptions& options, int threads
 
 // Whether, by the lengths of their files, Q and K may have too many pairs of rows for a trace.
 bool may_be_too_large(const SharedOptions& options) {
+  if (input_bytes(options) <= kSmallInputs) return false;
   double pairs = 1;
   for (const std::string_view role : {"Q", "K"}) {
     const auto found = std::find_if(options.matrix_files.begin(), options.matrix_files.end(),
