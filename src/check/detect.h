@@ -6,8 +6,9 @@
 
 #include "base/text.h"
 #include "check/conventions.h"
-#include "check/difference.h"
+#include "check/shown_steps.h"
 #include "problem/problem.h"
+#include "report/report.h"
 
 namespace qkv {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/decimal.h"
-#include "check/difference.h"
+#include "check/shown_steps.h"
 #include "cli/shared.h"
 #include "input/fold.h"
 #include "input/numbers.h"
