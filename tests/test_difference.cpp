@@ -149,6 +149,34 @@ TEST_CASE("a key that is called sum is no row sum") {
   CHECK(steps_in(scores).front().cols == std::vector<std::string>{"a", "sum"});
 }
 
+TEST_CASE("labels with spaces in them are labels, of rows and of columns") {
+  const std::string weights =
+      "    weights (2×2)\n"
+      "\n"
+      "              New York    Rome     sum\n"
+      "    New York    0.6213  0.3787  1.0000\n"
+      "    Rome        0.4000  0.6000  1.0000\n";
+  CHECK(shown(steps_in(weights)) ==
+        "weights | New York Rome | New York: 0.6213 0.3787 (1.0000) | Rome: 0.4000 0.6000 (1.0000)\n");
+}
+
+TEST_CASE(
+    "a matrix without a name is held against the step that it equals, else against the last of its shape") {
+  const std::string heads = "[h1.weights]\n0.25 0.75\n[h2.weights]\n0.5 0.5\n";
+  CHECK(side_by_side("0.25 0.75\n", heads).same == std::vector<std::string>{"h1.weights"});
+  CHECK(side_by_side("0.25 0.74\n", heads).different.front().id == "h2.weights");
+}
+
+TEST_CASE("a problem holds no steps to compare; a sheet with a setting too many does") {
+  Diagnostics diagnostics;
+  CHECK_FALSE(read_steps(source("p.qkv", "mask = causal\nK = Q\n[Q]\n1\n[V]\n2\n"), diagnostics));
+  CHECK(render_diagnostics(diagnostics, Language::en, false) ==
+        "p.qkv: error: this is a problem, whose steps are still to be worked out\n"
+        "     = hint: give what `qkv trace p.qkv -f json` prints\n");
+  Diagnostics of_sheet;
+  CHECK(read_steps(source("a.qkv", "mask = causal\n[weights]\n1\n"), of_sheet));
+}
+
 TEST_CASE("a trace in heat is read like the same trace without, in every depth of colour") {
   QKV_SAY_SEED();
   Random random(98);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/ascii.h"
 #include "base/display_width.h"
 #include "expression.h"
 #include "methods/entropy.h"
@@ -984,6 +985,9 @@ TEST_CASE("with --ascii qkv writes nothing but ASCII itself") {
   }
   CHECK(in_ascii("scaled (3×3) = scores (3×3) / √d_k") == "scaled (3x3) = scores (3x3) / sqrt(d_k)");
   CHECK(in_ascii("Q · Kᵀ, 0.27·v0 − 1 → −∞") == "Q * K^T, 0.27*v0 - 1 -> -inf");
+  CHECK(json_in_ascii(R"({"a": "a “b” of √2"})") == R"_({"a": "a \"b\" of sqrt(2)"})_");
+  CHECK(signs_in_references("√2 <b>我") == "&#x221a;2 <b>我");
+  CHECK(in_references("√2 <b>我") == "&#x221a;2 <b>&#x6211;");
 }
 
 TEST_CASE("colours are added to the text and change nothing else") {

@@ -33,12 +33,25 @@ bool have_same_shape(const ShownStep& a, const ShownStep& b) {
   return a.cells.size() == b.cells.size() && (a.cells.empty() || a.cells[0].size() == b.cells[0].size());
 }
 
-// A matrix without a name is held against the last step of its shape, the result of most traces; and
-// gets its name.
-void name_after(ShownStep& matrix, const std::vector<ShownStep>& others) {
+bool have_same_cells(const ShownStep& a, const ShownStep& b, const Tolerance& tolerance) {
+  for (std::size_t i = 0; i < a.cells.size(); ++i) {
+    for (std::size_t j = 0; j < a.cells[i].size(); ++j) {
+      if (!is_same(a.cells[i][j], b.cells[i][j], tolerance)) return false;
+    }
+  }
+  return true;
+}
+
+// A matrix without a name is held against the last step that it equals, else against the last one of its
+// shape: the result of most traces.  It gets the name of that.
+void name_after(ShownStep& matrix, const std::vector<ShownStep>& others, const Tolerance& tolerance) {
   if (!matrix.id.empty()) return;
+  bool is_equal = false;
   for (const ShownStep& other : others) {
-    if (have_same_shape(matrix, other)) matrix.id = other.id;
+    if (!have_same_shape(matrix, other)) continue;
+    const bool is_equal_here = have_same_cells(matrix, other, tolerance);
+    if (is_equal_here || !is_equal) matrix.id = other.id;
+    is_equal = is_equal || is_equal_here;
   }
 }
 
@@ -53,8 +66,8 @@ std::string joined(const std::vector<std::string>& names) {
 }  // namespace
 
 SideBySide compare_steps(std::vector<ShownStep> a, std::vector<ShownStep> b, const Tolerance& tolerance) {
-  if (a.size() == 1) name_after(a.front(), b);
-  if (b.size() == 1) name_after(b.front(), a);
+  if (a.size() == 1) name_after(a.front(), b, tolerance);
+  if (b.size() == 1) name_after(b.front(), a, tolerance);
   SideBySide result;
   std::vector<const ShownStep*> used;
   for (const ShownStep& step : a) {

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/decimal.h"
+#include "base/display_width.h"
 #include "problem/answers.h"
 
 namespace qkv {
@@ -295,8 +296,8 @@ std::vector<ShownStep> from_trace_text(const std::string& text) {
     }
     if (row.size() < wanted || (row.size() == wanted && steps.back().cells.empty() && parts.empty() &&
                                 open->cols > 1 && line.find('.') == std::string::npos)) {
-      // The line of column labels.
-      const std::vector<std::string> labels = words(line);
+      // The line of column labels, which may have spaces in them.
+      const std::vector<std::string> labels = fields(line);
       has_sums = labels.size() == open->cols + 1 && (labels.back() == "sum" || labels.back() == "行和");
       if (has_sums || labels.size() == open->cols)
         steps.back().cols.assign(labels.begin(), labels.begin() + static_cast<std::ptrdiff_t>(open->cols));
@@ -390,6 +391,14 @@ bool begins_json_object(std::string_view text) {
 std::optional<std::vector<ShownStep>> from_sheet(const SourcePtr& source, Diagnostics& diagnostics) {
   Diagnostics own;
   const AnswerFile file = read_answers(source, own);
+  if (file.is_problem) {
+    diagnostics.error(
+        source->name,
+        say({"this is a problem, whose steps are still to be worked out", "这是一道题，各步还没有算出来"}),
+        say({"give what `qkv trace {0} -f json` prints", "请给出 `qkv trace {0} -f json` 的结果"},
+            quotable(source->name)));
+    return std::nullopt;
+  }
   for (const Diagnostic& d : own.list()) diagnostics.add(d);
   if (own.has_errors()) return std::nullopt;
   std::vector<ShownStep> steps;

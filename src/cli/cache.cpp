@@ -73,7 +73,7 @@ int run_cache(const CacheOptions& options) {
   const auto question = question_of(options, diagnostics);
   if (!presentation || !question) return finish(options, diagnostics);
   if (presentation->format == Format::json) {
-    write_output(options.output, as_json(*question), {}, diagnostics);
+    write_text(as_json(*question), Format::json, options, {}, diagnostics);
   } else {
     write_report(told(*question, presentation->language), options, *presentation, {}, diagnostics);
   }

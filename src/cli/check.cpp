@@ -118,8 +118,8 @@ int run_check(const CheckOptions& options) {
     }
   }
   if (marked.empty() || (!is_class && diagnostics.has_errors())) return finish(options, diagnostics);
-  write_output(options.output, render(marked, truth, *worked, form, hint, is_class, options, *presentation),
-               inputs, diagnostics);
+  write_text(render(marked, truth, *worked, form, hint, is_class, options, *presentation),
+             form == Form::json ? Format::json : Format::text, options, inputs, diagnostics);
   const int status = finish(options, diagnostics);
   if (status != 0) return status;
   const bool is_right =

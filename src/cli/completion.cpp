@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "cli/shared.h"
-#include "render/text.h"
 
 namespace qkv {
 namespace {
@@ -403,7 +402,7 @@ int run_completion(const CLI::App& app, const CompletionOptions& options) {
   const auto shell = row_named(kShells, "SHELL", options.shell, diagnostics);
   if (!presentation || shell == kShells.end()) return finish(options, diagnostics);
   const std::string script = completion_script(app, shell->name);
-  write_output(options.output, options.ascii ? in_ascii(script) : script, {}, diagnostics);
+  write_text(script, Format::text, options, {}, diagnostics);
   return finish(options, diagnostics);
 }
 

@@ -169,7 +169,8 @@ void check_fit(const Content& content, const MatrixForm& form, const std::string
 }
 
 std::string text_of(const Content& content, const MatrixForm& form) {
-  if (content.together == Together::one) return form.write(content.matrices.front());
+  const bool holds_one = !refuses_several(form).empty();
+  if (content.together == Together::one || holds_one) return form.write(content.matrices.front());
   std::string text;
   if (form.name == kPlain) {
     for (const Setting& setting : content.settings) {

@@ -139,7 +139,7 @@ int run_cost(const CostOptions& options) {
       !is_countable(total_bytes(*cost), diagnostics))
     return finish(options, diagnostics);
   if (presentation->format == Format::json) {
-    write_output(options.output, as_json(*cost), files, diagnostics);
+    write_text(as_json(*cost), Format::json, options, files, diagnostics);
   } else {
     write_report(told(*cost, presentation->language), options, *presentation, files, diagnostics);
   }

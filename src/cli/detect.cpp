@@ -117,7 +117,7 @@ int run_detect(DetectOptions options) {
   std::vector<std::string> inputs = worked->input_files;
   inputs.push_back(options.answers);
   if (presentation->format == Format::json) {
-    write_output(options.output, as_json(found), inputs, diagnostics);
+    write_text(as_json(found), Format::json, options, inputs, diagnostics);
   } else {
     write_report(told(found, presentation->language), options, *presentation, inputs, diagnostics);
   }

@@ -44,7 +44,7 @@ int run_diff(const DiffOptions& options) {
   }
   const std::vector<std::string> inputs{options.a, options.b};
   if (presentation->format == Format::json) {
-    write_output(options.output, as_json(result), inputs, diagnostics);
+    write_text(as_json(result), Format::json, options, inputs, diagnostics);
   } else {
     write_report(told(result, options.a, options.b, presentation->language), options, *presentation, inputs,
                  diagnostics);

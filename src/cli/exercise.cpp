@@ -93,7 +93,7 @@ int run_exercise(ExerciseOptions options) {
     text = worksheet_text(worked->trace, worked->about, worked->telling, cells);
     if (options.is_key) text += remarks(exercise.alike, request.language);
   }
-  write_output(options.output, text, {}, diagnostics);
+  write_text(text, Format::text, options, {}, diagnostics);
   return finish(options, diagnostics);
 }
 

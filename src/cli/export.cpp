@@ -114,7 +114,7 @@ int run_export(const ExportOptions& options) {
   std::string text = written(*target, trace, *worked);
   const bool goes_to_file = !options.output.empty() && options.output != "-";
   if (*target == kSpreadsheet && goes_to_file) text.insert(0, kByteOrderMark);
-  write_output(options.output, text, worked->input_files, diagnostics);
+  write_text(text, Format::text, options, worked->input_files, diagnostics);
   return finish(options, diagnostics);
 }
 

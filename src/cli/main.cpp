@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/display_width.h"
 #include "base/suggest.h"
 #include "cli/language.h"
@@ -293,7 +294,8 @@ int main_of(std::vector<std::string> arguments) {
   } catch (const CLI::Success& success) {  // --help, --version
     std::ostringstream text;
     line.app.exit(success, text, text);
-    return print(text.str(), language);
+    const bool is_ascii = std::find(arguments.begin(), arguments.end(), "--ascii") != arguments.end();
+    return print(is_ascii ? in_ascii(text.str()) : text.str(), language);
   } catch (const CLI::ParseError& error) {
     return refuse(error, line.app, language);
   }

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <thread>
 
+#include "base/ascii.h"
 #include "base/suggest.h"
 #include "cli/language.h"
 #include "problem/keys.h"
@@ -470,10 +471,30 @@ std::string render(const Report& report, const SharedOptions& options, const Pre
   }
 }
 
+void write_text(const std::string& text, Format format, const SharedOptions& options,
+                const std::vector<std::string>& inputs, Diagnostics& diagnostics) {
+  const auto spelt = [&] {
+    if (!options.ascii) return text;
+    switch (format) {
+      case Format::md:
+        return signs_in_references(text);
+      case Format::html:
+      case Format::svg:
+        return in_references(text);
+      case Format::json:
+        return json_in_ascii(text);
+      default:
+        return in_ascii(text);
+    }
+  };
+  write_output(options.output, spelt(), inputs, diagnostics);
+}
+
 void write_report(const Report& report, const SharedOptions& options, const Presentation& presentation,
                   const std::vector<std::string>& inputs, Diagnostics& diagnostics) {
   if (presentation.format != Format::text)
-    return void(write_output(options.output, render(report, options, presentation), inputs, diagnostics));
+    return write_text(render(report, options, presentation), presentation.format, options, inputs,
+                      diagnostics);
   const TextStyle style = text_style(options, presentation);
   const auto produce = [&](const WritePiece& write) { render_text(report, style, write); };
   write_output(options.output, produce, inputs, diagnostics);

@@ -117,7 +117,11 @@ std::optional<Presentation> presentation_of(const SharedOptions& options, Diagno
 // A report in the form asked for; text is in colour where --output and the terminal allow it.
 std::string render(const Report& report, const SharedOptions& options, const Presentation& presentation);
 
-// The same, written to --output or standard output.
+// Writes what is already in its form to --output or standard output, in ASCII where that is asked for.
+void write_text(const std::string& text, Format format, const SharedOptions& options,
+                const std::vector<std::string>& inputs, Diagnostics& diagnostics);
+
+// A report in the form asked for, written likewise.
 void write_report(const Report& report, const SharedOptions& options, const Presentation& presentation,
                   const std::vector<std::string>& inputs, Diagnostics& diagnostics);
 

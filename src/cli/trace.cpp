@@ -57,13 +57,11 @@ int run_trace(const SharedOptions& options) {
                             presentation->format == Format::html;
   Report report;  // outlives the branch that needs it: leave() then saves taking it apart
   if (presentation->format == Format::json) {
-    write_output(options.output,
-                 render_json(worked->trace, worked->about, worked->comparisons, worked->telling),
-                 worked->input_files, diagnostics);
+    write_text(render_json(worked->trace, worked->about, worked->comparisons, worked->telling), Format::json,
+               options, worked->input_files, diagnostics);
   } else if (presentation->format == Format::html) {
-    write_output(options.output,
-                 render_html(worked->trace, worked->about, worked->comparisons, worked->telling),
-                 worked->input_files, diagnostics);
+    write_text(render_html(worked->trace, worked->about, worked->comparisons, worked->telling), Format::html,
+               options, worked->input_files, diagnostics);
   } else if (presentation->format == Format::npy) {
     write_array(narrate(worked->trace, worked->about, worked->comparisons, worked->telling), *worked, options,
                 diagnostics);

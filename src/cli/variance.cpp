@@ -35,7 +35,7 @@ int run_variance(const VarianceOptions& options) {
   const VarianceResult result =
       run_experiment({.dim = *dim, .pairs = *pairs, .seed = static_cast<std::uint64_t>(*seed)});
   if (presentation->format == Format::json) {
-    write_output(options.output, as_json(result), {}, diagnostics);
+    write_text(as_json(result), Format::json, options, {}, diagnostics);
   } else {
     write_report(told(result, presentation->language), options, *presentation, {}, diagnostics);
   }

@@ -13,11 +13,12 @@ namespace {
 struct Form {
   const char* name;
   const char* extension;
+  Format format;
   std::string (*write)(const Trace&, const About&, const Telling&, Cells);
 };
-constexpr std::array<Form, 3> kForms{{{"text", ".qkv", worksheet_text},
-                                      {"md", ".md", worksheet_markdown},
-                                      {"latex", ".tex", worksheet_latex}}};
+constexpr std::array<Form, 3> kForms{{{"text", ".qkv", Format::text, worksheet_text},
+                                      {"md", ".md", Format::md, worksheet_markdown},
+                                      {"latex", ".tex", Format::latex, worksheet_latex}}};
 
 const Form* form_of(const SharedOptions& options, const std::string& name, Diagnostics& diagnostics) {
   if (!name.empty()) {
@@ -57,8 +58,8 @@ int run_worksheet(const WorksheetOptions& options) {
     return finish(options, diagnostics);
   }
   const Cells cells = options.is_key ? Cells::solved : Cells::blank;
-  write_output(options.output, form->write(truth, worked->about, worked->telling, cells), worked->input_files,
-               diagnostics);
+  write_text(form->write(truth, worked->about, worked->telling, cells), form->format, options,
+             worked->input_files, diagnostics);
   return finish(options, diagnostics);
 }
 

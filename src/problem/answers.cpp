@@ -9,6 +9,7 @@
 #include "input/matrix_text.h"
 #include "input/sections.h"
 #include "problem/matrices.h"
+#include "problem/section_kinds.h"
 
 namespace qkv {
 namespace {
@@ -47,13 +48,24 @@ AnswerFile read_answers(const SourcePtr& source, Diagnostics& diagnostics) {
     return file;
   }
   const Outline outline = read_outline(source, diagnostics, kMostAnswers);
+  bool says_how = false;
   for (const Setting& setting : outline.settings) {
     if (std::find(kHarmlessKeys.begin(), kHarmlessKeys.end(), setting.key) != kHarmlessKeys.end()) continue;
+    says_how = says_how || setting.key != "tokens";
     diagnostics.warning(
         source, setting.key_span,
         say({"'{0}' has no effect on a sheet of answers", "“{0}”在答卷里不起作用"}, setting.key),
         say({"the problem file says how to calculate", "怎么算由题目文件决定"}));
   }
+  const auto is_of_problem = [](const Section& section) {
+    return section.name.starts_with("expect.") || find_section_kind(section.name) != nullptr;
+  };
+  const auto begins_problem = [](const Section& section) {
+    return section.name == "Q" || section.name == "X" || section.name == "V";
+  };
+  const auto& sections = outline.sections;
+  file.is_problem = says_how && std::all_of(sections.begin(), sections.end(), is_of_problem) &&
+                    std::any_of(sections.begin(), sections.end(), begins_problem);
   std::set<std::string_view> steps;
   for (const Section& section : outline.sections) {
     if (section.name.empty()) continue;

@@ -20,6 +20,8 @@ struct Answer {
 struct AnswerFile {
   SourcePtr source;
   std::vector<Answer> answers;  // in the order of the file
+  // It says how to calculate, and holds nothing but what a problem may give or expect.
+  bool is_problem = false;
 };
 
 // The steps that one sheet may hold; no trace of a size that can be filled in by hand comes near.

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/display_width.h"
 #include "base/position.h"
 
@@ -43,23 +44,6 @@ std::string_view color(Severity severity) {
       break;
   }
   return kRed;
-}
-
-std::string in_ascii(std::string text) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kTwins{{{"×", "x"},
-                                                                                 {"·", "*"},
-                                                                                 {"√", "sqrt "},
-                                                                                 {"−", "-"},
-                                                                                 {"∞", "inf"},
-                                                                                 {"…", "..."},
-                                                                                 {"ᵀ", "^T"},
-                                                                                 {"≤", "<="}}};
-  for (const auto& [sign, twin] : kTwins) {
-    for (std::size_t at = text.find(sign); at != std::string::npos; at = text.find(sign, at + twin.size())) {
-      text.replace(at, sign.size(), twin);
-    }
-  }
-  return text;
 }
 
 // A source line cut to what fits around the caret, and the line that points into it.

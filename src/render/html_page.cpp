@@ -37,7 +37,7 @@ p { margin: .35rem 0; }
 a { color: var(--accent); }
 .faint { color: var(--quiet); font-size: .92rem; }
 .good { color: var(--good); }
-.good::before { content: "✓ "; }
+.good::before { content: "\2713  "; }
 .note, .warning { padding: .4rem .8rem; border-left: 3px solid var(--accent); background: var(--note-paper); }
 .warning { border-color: var(--warn); background: var(--warn-paper); }
 .warning b { color: var(--warn); }
@@ -190,7 +190,7 @@ constexpr std::string_view kScript = R"js(
       section.classList.toggle('shown', k === step);
       section.classList.toggle('read', reads.includes(section.id));
     });
-    $('place').textContent = (step < 0 ? '–' : step + 1) + ' / ' + steps.length;
+    $('place').textContent = (step < 0 ? '\u2013' : step + 1) + ' / ' + steps.length;
     $('all').setAttribute('aria-pressed', step < 0);
     $('previous').disabled = step <= 0;
     $('next').disabled = step === steps.length - 1;

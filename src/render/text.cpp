@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/display_width.h"
 #include "render/number_rows.h"
 
@@ -16,13 +17,6 @@ namespace {
 constexpr std::string_view kIndent = "    ";
 constexpr std::string_view kGap = "  ";
 constexpr std::size_t kShadeRoom = 3;  // a space and a shade
-
-constexpr std::array<std::pair<std::string_view, std::string_view>, 25> kAsciiSigns{{
-    {"√(", "sqrt("}, {"·", "*"},   {"∘", ".*"},    {"×", "x"},     {"−", "-"},     {"∞", "inf"}, {"ᵀ", "^T"},
-    {"²", "^2"},     {"Σ", "sum"}, {"→", "->"},    {"≈", "~"},     {"≤", "<="},    {"≥", ">="},  {"…", "..."},
-    {"±", "+-"},     {"÷", "/"},   {"├─ ", "|- "}, {"└─ ", "`- "}, {"│  ", "|  "}, {"“", "\""},  {"”", "\""},
-    {"’", "'"},      {"—", "-"},   {"φ", "phi"},   {"█", "#"},
-}};
 
 enum class Ink { plain, bold, faint, good, note, warning };
 
@@ -296,32 +290,6 @@ class TextRenderer {
 };
 
 }  // namespace
-
-std::string in_ascii(const std::string& raw) {
-  std::string out;
-  for (std::size_t i = 0; i < raw.size();) {
-    const auto sign = std::find_if(kAsciiSigns.begin(), kAsciiSigns.end(), [&](const auto& s) {
-      return raw.compare(i, s.first.size(), s.first) == 0;
-    });
-    constexpr std::string_view kRoot = "√";
-    if (sign == kAsciiSigns.end() && raw.compare(i, kRoot.size(), kRoot) == 0) {
-      // √2 and √d_k get the brackets that the sign made unnecessary.
-      i += kRoot.size();
-      std::string under;
-      while (i < raw.size() &&
-             (std::isalnum(static_cast<unsigned char>(raw[i])) || raw[i] == '_' || raw[i] == '.')) {
-        under += raw[i++];
-      }
-      out += "sqrt(" + under + ")";
-    } else if (sign != kAsciiSigns.end()) {
-      out += sign->second;
-      i += sign->first.size();
-    } else {
-      out += raw[i++];
-    }
-  }
-  return out;
-}
 
 std::string render_text(const Report& report, const TextStyle& style) {
   std::string text;

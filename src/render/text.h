@@ -27,7 +27,4 @@ std::string render_text(const Report& report, const TextStyle& style);
 void render_text(const Report& report, const TextStyle& style,
                  const std::function<void(std::string_view)>& write);
 
-// Replaces the mathematical signs that qkv writes by ASCII.
-std::string in_ascii(const std::string& text);
-
 }  // namespace qkv
