@@ -94,7 +94,7 @@ const std::vector<Kind> kKinds{
       {"W_O", 2, 12},
       {"b_V", 1, 6},
       {"d.Y", 2, 2}}},
-    {"heads = 2\ndrop_heads = 2\nrope = interleaved\nrope_dims = 2\nalibi = on\n",
+    {"heads = 2\ndrop_heads = 2\nrope = interleaved\nrope_dims = 2\npositions = 1 2\nalibi = on\n",
      {{"Q", 2, 6}, {"K", 3, 6}, {"V", 3, 4}, {"bias", 2, 3}, {"d.concat", 2, 4}}},
     {"heads = 2\n", {{"Q", 2, 4}, {"K", 2, 4}, {"V", 2, 2}, {"bias", 2, 2}, {"d.concat", 2, 2}}},
     {"heads = 2\n",

@@ -77,13 +77,30 @@ TEST_CASE("shuffled tokens take their outputs along, unless something knows the 
 }
 
 TEST_CASE("with a cache the last row of a pass is that of the whole") {
-  const Trace whole = traced(problem("mask = causal\n" + kThree));
-  const Trace last =
-      traced(problem("mask = causal\n[Q]\n2 1 0 1\n[K]\n1 0 1 1\n[V]\n2 2\n"
-                     "[past_K]\n1 1 0 2\n0 2 1 0\n[past_V]\n1 0\n0 1\n"));
-  CHECK(apart(value(last, "output"), value(whole, "output").row(2), 0) == "");
-  CHECK(last.plan()[node_named(last.plan(), "weights")].cols ==
-        std::vector<std::string>{"past1", "past2", "t1"});
+  // Tokens count on from those of the cache, in `global` too.
+  for (const std::string mask : {"causal", "causal window:1", "causal window:1 global:1",
+                                 "causal window:1 global:3", "window:1 sinks:1"}) {
+    CAPTURE(mask);
+    const Trace whole = traced(problem("mask = " + mask + "\n" + kThree));
+    const Trace last = traced(problem("mask = " + mask +
+                                      "\n[Q]\n2 1 0 1\n[K]\n1 0 1 1\n[V]\n2 2\n"
+                                      "[past_K]\n1 1 0 2\n0 2 1 0\n[past_V]\n1 0\n0 1\n"));
+    CHECK(apart(value(last, "output"), value(whole, "output").row(2), 0) == "");
+    CHECK(last.plan()[node_named(last.plan(), "weights")].cols ==
+          std::vector<std::string>{"past1", "past2", "t1"});
+  }
+}
+
+TEST_CASE("a query that the mask puts behind the keys is asked for its position, unless that is said") {
+  const std::string later = "[Q]\n2 1\n[K]\n1 0\n0 1\n1 1\n[V]\n1\n2\n3\n";
+  const std::string warning =
+      "warning: the first query stands at position 2 of the keys, but is turned as position 0\n";
+  CHECK(messages("rope = half\nmask = causal\n" + later) == warning);
+  CHECK(messages("rope = half\nalibi = 0.5\n" + later) == warning);
+  CHECK(messages("rope = half\n" + later) == "");
+  CHECK(messages("rope = half\nmask = causal\npositions = 2\n" + later) == "");
+  CHECK(messages("rope = half\nalibi = 0.5\npositions = 2\n" + later) == "");
+  CHECK(messages("rope = half\nmask = causal\nalign = top-left\n" + later) == "");
 }
 
 TEST_CASE("what positions cannot be is refused with the reason") {

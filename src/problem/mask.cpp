@@ -295,7 +295,7 @@ bool is_visible(const MaskSetting& mask, long align, int first_index, Index i, I
       return std::binary_search(mask.global.begin(), mask.global.end(),
                                 static_cast<long>(token) + first_index);
     };
-    if (!is_inside && !is_sink && !is_global(i) && !is_global(j)) return false;
+    if (!is_inside && !is_sink && !is_global(i + mask.past) && !is_global(j)) return false;
   }
   if (!mask.segments.empty() &&
       mask.segments[static_cast<std::size_t>(i)] != mask.segments[static_cast<std::size_t>(j)]) {
@@ -363,8 +363,8 @@ KeyRuns visible_keys(const MaskSetting& mask, long align, int first_index, Index
     std::vector<KeyRun> seen = real;
     if (mask.is_causal)
       seen = in_both(seen, in_order({{0, std::max<Index>(position + 1, mask.prefix.value_or(0))}}, keys));
-    const bool is_global =
-        std::binary_search(mask.global.begin(), mask.global.end(), static_cast<long>(i) + first_index);
+    const bool is_global = std::binary_search(mask.global.begin(), mask.global.end(),
+                                              static_cast<long>(i) + mask.past + first_index);
     if (mask.window && !is_global) {
       std::vector<KeyRun> window = beyond_window;
       window.push_back({mask.window->before ? position - *mask.window->before : 0,

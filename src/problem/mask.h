@@ -32,6 +32,7 @@ struct MaskSetting {
   std::vector<long> global;    // token numbers as written, counted from first_index; ascending
   std::vector<long> padding;   // one per key: 1 = real, 0 = padding
   std::vector<long> segments;  // one per token; tokens see their own segment only
+  long past = 0;               // tokens that were there before the first query's; known from [past_K]
 
   std::string text = "none";  // as understood: "causal window:3"
   Said meaning;               // in words
@@ -58,7 +59,7 @@ struct ValueFault {
 // Reads "causal window:3 sinks:1"; nullopt, with every fault added, when it cannot be understood.
 std::optional<MaskSetting> parse_mask(std::string_view value, std::vector<ValueFault>& faults);
 
-// May query i look at key j?  Both counted from 0; `global` counts from first_index.
+// May query i look at key j?  Both counted from 0; `global` counts tokens, from first_index.
 bool is_visible(const MaskSetting& mask, long align, int first_index, Index i, Index j);
 
 // The same for all pairs, without asking for each: takes time in proportion to the runs.

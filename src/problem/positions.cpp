@@ -47,6 +47,7 @@ class PositionSettler {
                                 ? problem_.positions
                                 : given_or_counted("kv_positions", settings_.kv_positions, new_keys, past);
     needs_x();
+    if (past == 0) compare_with_mask();
   }
 
  private:
@@ -128,6 +129,29 @@ class PositionSettler {
              diagnostics_);
     }
     return given;
+  }
+
+  // "The last query stands at the last key" is what a mask says, and RoPE is not asked.
+  void compare_with_mask() {
+    const bool is_turned = settings_.rope != Rope::Pairs::none;
+    const bool is_placed = settings_.mask.uses_align() || settings_.find("alibi");
+    if (!is_turned || !is_placed || problem_.align == 0 || settings_.find("positions")) return;
+    report(
+        Severity::warning, settings_.find("rope")->place,
+        say({"the first query stands at position {0} of the keys, but is turned as position 0",
+             "第一个查询对应键的位置 {0}，却按位置 0 旋转"},
+            problem_.align),
+        say({"if it continues the keys, write positions = {0}", "如果它接在键的后面，请写 positions = {0}"},
+            counted_from(problem_.align)),
+        diagnostics_);
+  }
+
+  // "2 3 4"
+  std::string counted_from(long first) const {
+    std::string numbers;
+    for (std::size_t i = 0; i < problem_.positions.size(); ++i)
+      numbers += (i == 0 ? "" : " ") + std::to_string(first + static_cast<long>(i));
+    return numbers;
   }
 
   // What is added to X needs an X that is used.

@@ -75,7 +75,6 @@ class ProblemReader {
       Labels labels = label_tokens(draft_, roles_, diagnostics_);
       problem_.tokens = std::move(labels.tokens);
       problem_.kv_tokens = std::move(labels.kv_tokens);
-      settle_positions(draft_, roles_, problem_, diagnostics_);
       Visibility seen = visibility(draft_, roles_, problem_.tokens, diagnostics_);
       problem_.align = seen.align;
       problem_.allowed = std::move(seen.allowed);
@@ -84,6 +83,7 @@ class ProblemReader {
       problem_.head_masks = std::move(seen.heads);
       problem_.seen_by_sinks = std::move(seen.by_sinks);
       problem_.mask_meaning = std::move(seen.meaning);
+      settle_positions(draft_, roles_, problem_, diagnostics_);
     }
     settle_gradient(draft_, roles_, problem_, diagnostics_);
     check_linear(draft_, roles_, problem_, diagnostics_);
@@ -221,7 +221,8 @@ class ProblemReader {
       warn(values->place,
            say({"'mask_values' has no effect: there is no [mask]", "“mask_values”不起作用：没有 [mask]"}));
     }
-    if (const Settings::Given* positions = settings().find("positions"); positions && uses_alibi()) {
+    if (const Settings::Given* positions = settings().find("positions");
+        positions && uses_alibi() && !are_places(problem_.positions)) {
       warn(positions->place,
            say({"'positions' turn the queries and keys; ALiBi counts places in the sequence all the same",
                 "“positions”只用于旋转查询和键；ALiBi 仍按序列中的位次计算距离"}));
@@ -231,6 +232,14 @@ class ProblemReader {
       warn(align->place, say({"'align' has no effect without causal, window or alibi",
                               "没有 causal、window 或 alibi 时，“align”不起作用"}));
     }
+  }
+
+  // Do these positions of queries say the same as the places that masks and ALiBi count?
+  bool are_places(const std::vector<long>& positions) const {
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+      if (positions[i] != problem_.align + static_cast<long>(i)) return false;
+    }
+    return true;
   }
 
   // ---- given weights ----

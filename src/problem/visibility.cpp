@@ -30,14 +30,18 @@ class VisibilityReader {
         queries_(*roles.queries),
         keys_(*roles.keys),
         tokens_(tokens),
-        diagnostics_(diagnostics) {}
+        mask_setting_(draft.settings.mask),
+        diagnostics_(diagnostics) {
+    if (const DraftMatrix* past = draft.find("past_K"))
+      mask_setting_.past = static_cast<long>(past->given.rows);
+  }
 
   Visibility read() {
     result_.align = aligned();
     if (draft_.asks_for_result_alone && !has_tables()) return rule();
     mask_ = Mask::Constant(queries_, keys_, true);
     if (entry_ != Entry::masked && entry_ != Entry::weights) {
-      if (!settings_.mask.is_none()) add_setting();
+      if (!mask_setting_.is_none()) add_setting();
       is_asked_for_ = add_section("mask", mask_) || is_asked_for_;
     }
     result_.mask = shared(mask_);
@@ -90,10 +94,10 @@ class VisibilityReader {
 
   // Without a table of queries by keys.
   Visibility rule() {
-    if (settings_.mask.is_none() || !parts_fit()) return std::move(result_);
-    result_.rule = std::make_shared<const MaskSetting>(settings_.mask);
+    if (mask_setting_.is_none() || !parts_fit()) return std::move(result_);
+    result_.rule = std::make_shared<const MaskSetting>(mask_setting_);
     tell_setting();
-    const KeyRuns seen = visible_keys(settings_.mask, result_.align, settings_.first_index, queries_, keys_);
+    const KeyRuns seen = visible_keys(mask_setting_, result_.align, settings_.first_index, queries_, keys_);
     std::vector<Index> empty;
     for (std::size_t i = 0; i + 1 < seen.first.size(); ++i) {
       if (seen.first[i] == seen.first[i + 1]) empty.push_back(static_cast<Index>(i));
@@ -111,7 +115,7 @@ class VisibilityReader {
   void add_setting() {
     if (!parts_fit()) return;
     is_asked_for_ = true;
-    const KeyRuns seen = visible_keys(settings_.mask, result_.align, settings_.first_index, queries_, keys_);
+    const KeyRuns seen = visible_keys(mask_setting_, result_.align, settings_.first_index, queries_, keys_);
     mask_.setConstant(false);
     for (Index i = 0; i < queries_; ++i) {
       const auto row = static_cast<std::size_t>(i);
@@ -123,8 +127,8 @@ class VisibilityReader {
   }
 
   void tell_setting() {
-    add_meaning(settings_.mask.meaning);
-    if (queries_ != keys_ && settings_.mask.uses_align()) {
+    add_meaning(mask_setting_.meaning);
+    if (queries_ != keys_ && mask_setting_.uses_align()) {
       add_meaning(say({"the first query stands at position {0} of the keys, counted from 0",
                        "第一个查询对应键的位置 {0}（从 0 数起）"},
                       result_.align));
@@ -133,8 +137,8 @@ class VisibilityReader {
 
   // The pairs that would be closed without `sinks`.
   void find_seen_by_sinks() {
-    if (!settings_.mask.sinks || !settings_.mask.window) return;
-    MaskSetting without = settings_.mask;
+    if (!mask_setting_.sinks || !mask_setting_.window) return;
+    MaskSetting without = mask_setting_;
     without.sinks.reset();
     Mask opened = mask_;
     for (Index i = 0; i < queries_; ++i) {
@@ -156,7 +160,7 @@ class VisibilityReader {
 
   // The parts that speak of single tokens fit the number of tokens.
   bool parts_fit() {
-    const MaskSetting& mask = settings_.mask;
+    const MaskSetting& mask = mask_setting_;
     bool fit = true;
     if (const Index count = static_cast<Index>(mask.padding.size()); count != 0 && count != keys_) {
       fit = false;
@@ -388,7 +392,7 @@ class VisibilityReader {
 
   // Where a key was forbidden: of what is given, the first.  A head's own table comes before the setting.
   Place mask_place(const std::vector<std::string>& names) const {
-    const bool is_setting = !settings_.mask.is_none();
+    const bool is_setting = !mask_setting_.is_none();
     for (const std::string& name : names) {
       if (is_setting && name.find('.') == std::string::npos) break;
       if (const DraftMatrix* matrix = draft_.find(name)) return matrix->place();
@@ -402,6 +406,7 @@ class VisibilityReader {
   Index queries_;
   Index keys_;
   const std::vector<std::string>& tokens_;
+  MaskSetting mask_setting_;
   Diagnostics& diagnostics_;
   Mask mask_;
   bool is_asked_for_ = false;
