@@ -81,7 +81,7 @@ class Teller {
       table.row_labels.push_back(row.id);
       std::vector<TableCell> cells{{grouped(row.rows) + "×" + grouped(row.cols)},
                                    {grouped(row.copies)},
-                                   {grouped(row.terms)},
+                                   {products_text(row)},
                                    {grouped(row.multiply_adds())}};
       if (tells_open) cells.push_back({grouped(row.open)});
       cells.push_back({grouped(bytes_of(cost_, row.cells()))});
@@ -93,6 +93,12 @@ class Teller {
     sums.push_back({grouped(bytes_of(cost_, counted))});
     table.rows.push_back(std::move(sums));
     return table;
+  }
+
+  std::string products_text(const CostRow& row) const {
+    if (row.shared_terms == 0) return grouped(row.terms);
+    return say({"{0}, and {1} a row", "{0}，每行另有 {1}"}, grouped(row.terms), grouped(row.shared_terms))
+        .in(language_);
   }
 
   void comparison() {
@@ -231,6 +237,7 @@ CostRow row_of(const Plan& plan, const Node& node) {
               .copies = 1,
               .terms = static_cast<long>(terms),
               .open = 0};
+  if (node.op->shared_terms != nullptr) row.shared_terms = static_cast<long>(node.op->shared_terms(shapes));
   row.open = row.multiply_adds();
   if (terms == 0 || is_gradient(node)) return row;
   const auto leave_out = [&](const Mask* mask, const Integer& products) {
@@ -271,6 +278,7 @@ nlohmann::ordered_json steps_as_json(const Cost& cost, const Rows& rows) {
                      {"shape", {whole(row.rows), whole(row.cols)}},
                      {"copies", whole(row.copies)},
                      {"products_per_cell", whole(row.terms)},
+                     {"products_per_row", whole(row.shared_terms)},
                      {"multiply_adds", whole(row.multiply_adds())},
                      {"open_multiply_adds", whole(row.open)},
                      {"bytes", whole(bytes_of(cost, row.cells()))}});

@@ -22,12 +22,13 @@ struct CostRow {
   std::string id;
   Integer rows;
   Integer cols;
-  Integer copies = 1;  // heads and layers that have such a step
-  Integer terms;       // products that one cell adds up; 0: none
-  Integer open;        // multiply-adds without those for hidden pairs
+  Integer copies = 1;        // heads and layers that have such a step
+  Integer terms;             // products that one cell adds up; 0: none
+  Integer open;              // multiply-adds without those for hidden pairs
+  Integer shared_terms = 0;  // products that all cells of a row share
   bool is_masked = false;
 
-  Integer multiply_adds() const { return copies * rows * cols * terms; }
+  Integer multiply_adds() const { return copies * rows * (cols * terms + shared_terms); }
   Integer cells() const { return copies * rows * cols; }
 };
 

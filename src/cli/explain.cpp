@@ -1,6 +1,10 @@
 // qkv explain FILE CELL: where one number comes from.
 
+#include <string>
+#include <utility>
+
 #include "cli/worked.h"
+#include "input/fold.h"
 
 namespace qkv {
 namespace {
@@ -8,6 +12,18 @@ namespace {
 struct ExplainOptions : SharedOptions {
   std::string cell;
 };
+
+// "weights［爱，我］", as a Chinese keyboard writes it, and "weights(2,1)": with the brackets that cells
+// have.
+std::string spelt_usually(const std::string& cell) {
+  std::string text = folded(cell);
+  const std::size_t open = text.find('(', 1);
+  if (open != std::string::npos && text.ends_with(')') && text.find('[') == std::string::npos) {
+    text[open] = '[';
+    text.back() = ']';
+  }
+  return text;
+}
 
 int run_explain(const ExplainOptions& options) {
   Diagnostics diagnostics;
@@ -18,7 +34,14 @@ int run_explain(const ExplainOptions& options) {
 
   Said reason;
   Said hint;
-  if (const auto cell = find_cell(worked->trace.plan(), options.cell, reason, hint)) {
+  auto cell = find_cell(worked->trace.plan(), options.cell, reason, hint);
+  if (const std::string other = spelt_usually(options.cell); !cell && other != options.cell) {
+    Said other_reason;
+    Said other_hint;
+    cell = find_cell(worked->trace.plan(), other, other_reason, other_hint);
+    if (cell) reason = std::move(other_reason), hint = std::move(other_hint);
+  }
+  if (cell) {
     write_report(explain(worked->trace, *cell, worked->telling), options, *presentation, worked->input_files,
                  diagnostics);
     if (!reason.empty())

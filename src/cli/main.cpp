@@ -260,8 +260,36 @@ std::optional<int> run_simple_line(const CommandRow& row, const std::vector<std:
   return run(command, line.names("-q,--quiet"), language);
 }
 
+// "qkv --lang zh trace FILE": what every command takes may stand before its name.
+void put_command_first(std::vector<std::string>& arguments) {
+  std::size_t at = 0;
+  while (at < arguments.size()) {
+    const std::string& word = arguments[at];
+    if (word == "--lang" || word == "--color") {
+      at += 2;
+    } else if (word.starts_with("--lang=") || word.starts_with("--color=") || word == "--ascii" ||
+               word == "--quiet" || word == "-q") {
+      ++at;
+    } else {
+      break;
+    }
+  }
+  if (at == 0 || at >= arguments.size() || arguments[at].starts_with("--")) return;
+  const auto command = arguments.begin() + static_cast<std::ptrdiff_t>(at);
+  std::rotate(arguments.begin(), command, command + 1);
+}
+
+// "qkv help trace" is "qkv trace --help".
+void help_as_option(std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front() != "help") return;
+  arguments.front() = "--help";
+  if (arguments.size() > 1) std::swap(arguments[0], arguments[1]);
+}
+
 int main_of(std::vector<std::string> arguments) {
   const Language language = language_of_arguments(arguments);
+  put_command_first(arguments);
+  help_as_option(arguments);
   if (!arguments.empty()) {
     const std::string& first = arguments.front();
     const bool asks_version = first == "-V" || first == "--version";

@@ -243,7 +243,9 @@ void add_telling_options(const OptionTaker& app, SharedOptions& options, Languag
                   "只看这个头（按编号），以及所有头共有的步骤"}
                  .in(language))
       .type("H");
-  add_flag(app, "--only-output", options.only_output, Text{"the result alone", "只输出结果"}.in(language));
+  add_flag(
+      app, "--only-output", options.only_output,
+      Text{"the result alone, or the tables of --steps", "只输出结果，或 --steps 选中的表"}.in(language));
   add_flag(app, "--checks", options.checks,
            Text{"what must hold, checked: row sums, hull, masked zeros, the shift by the maximum, gradients",
                 "核对必然成立的性质：行和、凸包、被屏蔽的零、减去最大值、梯度"}

@@ -1,6 +1,8 @@
 // qkv softmax "8 16 24": a quick look at the softmax of one row, in its five lines; or in one line each for
 // several scales, temperatures or lengths of the row.
 
+#include <algorithm>
+
 #include "cli/counts.h"
 #include "cli/shared.h"
 #include "input/source.h"
@@ -138,7 +140,17 @@ void tell_sweep(const Sweep& sweep, const Row& row, const SoftmaxOptions& option
   write_report(softmax_sweep(lines, scores, telling), options, presentation, {}, diagnostics);
 }
 
-int run_softmax(const SoftmaxOptions& options) {
+// Without the space that keeps "-1" from being taken for an option (main.cpp).
+SoftmaxOptions without_guards(SoftmaxOptions options) {
+  const auto strip = [](std::string& word) { word.erase(0, word.find_first_not_of(' ')); };
+  std::for_each(options.numbers.begin(), options.numbers.end(), strip);
+  for (std::string* value : {&options.decimals, &options.temperature, &options.scale, &options.repeat})
+    strip(*value);
+  return options;
+}
+
+int run_softmax(const SoftmaxOptions& given) {
+  const SoftmaxOptions options = without_guards(given);
   Diagnostics diagnostics;
   const auto presentation = presentation_of(options, diagnostics);
   if (!presentation) return finish(options, diagnostics);

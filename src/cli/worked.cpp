@@ -13,6 +13,7 @@
 #include "plan/training.h"
 #include "problem/checkpoint.h"
 #include "problem/value_words.h"
+#include "report/step_names.h"
 
 namespace qkv {
 namespace {
@@ -121,7 +122,7 @@ void check_steps(const std::vector<std::string>& steps, const Plan& plan, Diagno
     if (std::find(ids.begin(), ids.end(), step) != ids.end()) continue;
     diagnostics.error(
         "", say({"--steps: this problem has no step '{0}'", "--steps：这道题没有名为“{0}”的步骤"}, step),
-        did_you_mean_or_one_of(step, ids));
+        hint_for_step(plan, step, ids));
   }
 }
 
@@ -229,7 +230,7 @@ std::optional<Worked> work_out(const ProblemInput& input, const SharedOptions& o
   worked.telling = {.detail = presentation.detail,
                     .decimals = problem.decimals,
                     .language = presentation.language,
-                    .steps = split_list(options.steps),
+                    .steps = split_list(folded(options.steps)),
                     .row = std::nullopt,
                     .only_output = options.only_output,
                     .exact = options.exact,

@@ -311,6 +311,7 @@ constexpr Op read_op(const char* name, Text title, Text why, std::string_view fo
           },
       .cell = state_read_cell<reading>,
       .terms = width_of_first,
+      .shared_terms = width_of_first,  // φ(q)·z
   };
   if (!is_of_token(reading)) op.reads = {Reads::row, Reads::column};
   return op;

@@ -110,6 +110,8 @@ struct Op {
                                       const Matrix& result) = nullptr;
   // How many products one cell adds up; null: none.
   Index (*terms)(std::span<const Shape> inputs) = nullptr;
+  // And how many beside these all cells of a row share, in a denominator; null: none.
+  Index (*shared_terms)(std::span<const Shape> inputs) = nullptr;
 };
 
 }  // namespace qkv

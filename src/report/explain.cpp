@@ -6,6 +6,7 @@
 
 #include "base/suggest.h"
 #include "report/narrate.h"
+#include "report/step_names.h"
 
 namespace qkv {
 namespace {
@@ -189,10 +190,15 @@ std::optional<CellAt> find_cell(const Plan& plan, const std::string& text, Said&
     std::vector<std::string> ids;
     for (const Node& node : plan.nodes) ids.push_back(node.id);
     reason = say({"this problem has no step '{0}'", "这道题没有名为“{0}”的步骤"}, id);
-    hint = did_you_mean_or_one_of(id, ids);
+    hint = hint_for_step(plan, id, ids);
     return std::nullopt;
   }
   const Node& node = plan[*node_id];
+  if (open != std::string::npos && text.find(']', open) == std::string::npos) {
+    reason = say({"the bracket in '{0}' is not closed", "“{0}”的方括号没有配对"}, text);
+    hint = say({"write it as {0}", "写成 {0} 这样"}, cell_name(plan, {*node_id, 0, 0}));
+    return std::nullopt;
+  }
   if (open == std::string::npos || !text.ends_with(']')) {
     reason = say({"'{0}' names a step, not a cell", "“{0}”是步骤名，不是单元格"}, text);
     hint = say({"write it as {0}", "写成 {0} 这样"}, cell_name(plan, {*node_id, 0, 0}));

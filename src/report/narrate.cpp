@@ -26,7 +26,7 @@ class Narrator {
 
   Report report(const std::vector<Comparison>& comparisons) {
     if (telling_.only_output) {
-      add(table(plan_.last_step()));
+      bare_tables();
       return std::move(report_);
     }
     report_.blocks.reserve(4 * plan_.nodes.size());
@@ -64,6 +64,19 @@ class Narrator {
     for (Block& block : blocks) add(std::move(block));
   }
   void paragraph(const Said& said, Tone tone = Tone::plain) { add(Paragraph{in(said), tone}); }
+
+  // The result, or of several chosen steps each under its name.
+  void bare_tables() {
+    std::vector<NodeId> chosen;
+    for (NodeId id = 0; id < plan_.nodes.size() && !telling_.steps.empty(); ++id) {
+      if (is_shown(id)) chosen.push_back(id);
+    }
+    if (chosen.empty()) chosen.push_back(plan_.last_step());
+    for (const NodeId id : chosen) {
+      if (chosen.size() > 1) add(Heading{0, plan_[id].id, ""});
+      add(table(id));
+    }
+  }
 
   // ---- the head ----
 
