@@ -1,5 +1,6 @@
 #include "problem/positions.h"
 #include "base/counted.h"
+#include "problem/given_part.h"
 #include "problem/shapes.h"
 
 #include <algorithm>
@@ -15,11 +16,10 @@ void error_at(const Settings& settings, const char* key, Said message, Said hint
 }
 
 Given in_order(const Given& given, const std::vector<Index>& rows) {
-  Given result = given;
-  result.cells.clear();
-  result.row_labels.clear();
+  Given result = given_part(given, static_cast<Index>(rows.size()), given.cols, [&](Index i, Index j) {
+    return std::pair(rows[static_cast<std::size_t>(i)], j);
+  });
   for (const Index row : rows) {
-    for (Index col = 0; col < given.cols; ++col) result.cells.push_back(given.at(row, col));
     if (!given.row_labels.empty())
       result.row_labels.push_back(given.row_labels[static_cast<std::size_t>(row)]);
   }

@@ -9,6 +9,7 @@
 
 #include "base/counted.h"
 #include "input/matrix_text.h"
+#include "problem/given_part.h"
 #include "problem/latent.h"
 #include "problem/origin.h"
 #include "problem/parts.h"
@@ -95,21 +96,18 @@ class ShapeFitter {
       part.is_from_option = fused->is_from_option;
       part.given.source = given.source;
       part.given.span = given.span;
-      if (is_known) cut(given, begin, size, part.given);
+      if (is_known) part.given = cut(given, begin, size);
       begin += size;
       draft_.matrices.emplace(name, std::move(part));  // one that is given too was an error
     }
   }
 
   // Columns, or with nn.Linear's layout rows, [begin, begin + size) of the fused matrix.
-  void cut(const Given& fused, Index begin, Index size, Given& part) const {
-    part.rows = is_linear() ? size : fused.rows;
-    part.cols = is_linear() ? fused.cols : size;
-    for (Index row = 0; row < part.rows; ++row) {
-      for (Index col = 0; col < part.cols; ++col) {
-        part.cells.push_back(is_linear() ? fused.at(begin + row, col) : fused.at(row, begin + col));
-      }
+  Given cut(const Given& fused, Index begin, Index size) const {
+    if (is_linear()) {
+      return given_part(fused, size, fused.cols, [&](Index i, Index j) { return std::pair(begin + i, j); });
     }
+    return given_part(fused, fused.rows, size, [&](Index i, Index j) { return std::pair(i, begin + j); });
   }
 
   std::optional<Shape> shape_of(std::string_view name) {
