@@ -234,7 +234,8 @@ double part_of_bound(const fast::Job<T>& job, const std::vector<std::vector<long
                      const How& how, bool are_inputs_exact) {
   std::vector<T> output(static_cast<std::size_t>(job.queries * job.d_v));
   fast::attend(job, output.data(), job.d_v, how);
-  const std::vector<double> bounds = fast::error_bounds(job, how.is_online, are_inputs_exact);
+  const std::vector<double> bounds =
+      fast::error_bounds(job, how.is_online, {.are_rounded = !are_inputs_exact});
   double worst = 0;
   for (std::size_t i = 0; i < bounds.size(); ++i) {
     for (std::size_t c = 0; c < static_cast<std::size_t>(job.d_v); ++c) {
@@ -498,7 +499,7 @@ TEST_CASE("a row in double-doubles keeps to its bound, which is narrow") {
     const auto true_of = [](double hi, double lo) { return True(True(hi) + True(lo)); };
     const auto setting_of = [&](const DoubleDouble& x) { return true_of(x.hi, x.lo); };
     const std::vector<double> bounds =
-        fast::error_bounds(job.upper, false, false, fast::units_of_double_doubles());
+        fast::error_bounds(job.upper, false, {}, fast::units_of_double_doubles());
     for (Index i = 0; i < 3; ++i) {
       True sum = job.upper.sink ? exp(setting_of(job.sink)) : True(0);
       std::vector<True> read(static_cast<std::size_t>(d_v), True(0));

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/decimal.h"
 #include "methods/untraced.h"
 #include "problem/read_problem.h"
 #include "reading.h"
@@ -12,10 +13,10 @@ namespace qkv::test {
 namespace {
 
 // Decimals that are no doubles, row by row.
-std::string rows_text(Random& random, Index rows, Index cols) {
+std::string rows_text(Random& random, Index rows, Index cols, double largest = 3) {
   std::string text;
   for (Index i = 0; i < rows; ++i) {
-    for (Index j = 0; j < cols; ++j) text += fmt::format("{:.3f} ", random.eighths(3) + 0.1);
+    for (Index j = 0; j < cols; ++j) text += fmt::format("{:.3f} ", random.eighths(3) / 3 * largest + 0.1);
     text += "\n";
   }
   return text;
@@ -201,10 +202,140 @@ TEST_CASE("a problem with another line is not computed without a trace") {
     CHECK_FALSE(can_be_untraced(*problem));
   }
   CHECK(can_be_untraced(*read(matrices, true)));
-  CHECK_FALSE(
-      can_be_untraced(*read("[X]\n1 2\n3 4\n[W_Q]\n1 0\n0 1\n[W_K]\n1 0\n0 1\n[W_V]\n1 0\n0 1\n", true)));
+  const std::string projected = "[X]\n1 2\n3 4\n[W_Q]\n1 0\n0 1\n[W_K]\n1 0\n0 1\n[W_V]\n1 0\n0 1\n";
+  CHECK(can_be_untraced(*read(projected, true)));
+  for (const char* settings : {"decode = yes\n", "pos = sinusoidal\n", "residual = yes\n"}) {
+    CAPTURE(settings);
+    CHECK_FALSE(can_be_untraced(*read(settings + projected, true)));
+  }
   CHECK_FALSE(can_be_untraced(*read("[Q]\n1\n[K]\n1\n", true)));  // V is symbols
   CHECK_FALSE(can_be_untraced(*read("[Q]\n1\n[K]\n1\n[V]\n1\n[bias]\n0.5\n", true)));
+}
+
+namespace {
+
+// X and the projections of a layer.  d is the width of X.
+std::string projected_text(Random& random, const std::string& settings) {
+  const bool is_cross = random.whole(0, 3) == 0 && settings.find("segments") == std::string::npos;
+  const bool is_linear = random.whole(0, 2) == 0;
+  const Index groups = random.whole(1, 2);
+  const Index heads = groups * random.whole(1, 2);
+  const Index d = random.whole(1, 5);
+  const Index d_k = random.whole(1, 3);
+  const Index d_v = random.whole(1, 3);
+  const Index d_y = random.whole(1, 4);
+  const bool has_biases = random.whole(0, 1) == 0;
+  std::string text = settings + fmt::format("heads = {}\nkv_heads = {}\n", heads, groups);
+  if (is_linear) text += "layout = linear\n";
+  if (random.whole(0, 2) == 0) {
+    text += "sink_logit =";
+    for (Index h = 0; h < heads; ++h) text += fmt::format(" {:.2f}", 0.3 * static_cast<double>(h) - 0.25);
+    text += "\n";
+  }
+  text += "[X]\n" + rows_text(random, is_cross ? 5 : 7, d);
+  if (is_cross) text += "[X_kv]\n" + rows_text(random, 7, d);
+  const auto project = [&](const std::string& role, Index rows, Index cols) {
+    if (is_linear) std::swap(rows, cols);
+    text += "[W_" + role + "]\n" + rows_text(random, rows, cols, 0.4);
+    if (has_biases) text += "[b_" + role + "]\n" + rows_text(random, 1, is_linear ? rows : cols, 1);
+  };
+  project("Q", d, heads * d_k);
+  project("K", d, groups * d_k);
+  project("V", d, groups * d_v);
+  if (random.whole(0, 2) > 0) project("O", heads * d_v, d_y);
+  return text;
+}
+
+constexpr std::array kSettingsOfProjected{
+    "",
+    "mask = causal\n",
+    "mask = window:3 sinks:1\nsoftcap = 2.5\n",
+    "mask = causal segments:1,1,1,2,2,2,2\nscale = 0.3\ntemperature = 1.7\n",
+    "mask = window:2,1 global:3\n",
+    "alibi = on\nmask = prefix:2\n",
+    "scale = none\nmask = padding:1,0,1,1,0,1,1\n",
+    "mask = causal padding:0,1,1,1,0,1,1\nempty_row = nan\n",
+    "mask = causal padding:0,1,1,1,0,1,1\n"};
+
+// The texts of a row of the result, by the first means that decides each.
+class Texts {
+ public:
+  explicit Texts(const Problem& problem)
+      : problem_(problem), result_(untraced(problem, {})), again_(problem) {}
+
+  std::string text(Index row, Index column, int decimals) {
+    const Index width = result_.values->cols() / result_.bounds.cols();
+    const Index part = column / width;
+    const Bounded number{(*result_.values)(row, column), result_.bounds(row, part)};
+    if (decides(number, decimals)) return fixed_text(number.value, decimals);
+    ++asked_;
+    if (const auto found = again_.row(row, part)) {
+      const auto digits =
+          fixed_text(found->values[static_cast<std::size_t>(column % width)], found->bound, decimals);
+      if (digits) return *digits;
+    }
+    ++traced_;
+    const Trace one = run(plan_of(problem_of_query(problem_, row)), {});
+    return one.text(one.plan().last_step(), 0, column, decimals);
+  }
+  const Untraced& result() const { return result_; }
+  Index asked() const { return asked_; }
+  Index traced() const { return traced_; }
+
+ private:
+  const Problem& problem_;
+  Untraced result_;
+  UntracedRows again_;
+  Index asked_ = 0, traced_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a projected problem without a trace has the bits of a trace on doubles, and its digits") {
+  QKV_SAY_SEED();
+  Random random(seed());
+  Index asked = 0;
+  Index traced = 0;
+  for (Index round = 0; round < 108; ++round) {
+    const std::string text = projected_text(
+        random, kSettingsOfProjected[static_cast<std::size_t>(round) % kSettingsOfProjected.size()]);
+    CAPTURE(text);
+    const auto alone = read(text, true);
+    const auto whole = read(text, false);
+    REQUIRE(alone.has_value());
+    REQUIRE(whole.has_value());
+    REQUIRE(can_be_untraced(*alone));
+    const Plan plan = plan_of(*whole);
+    const NodeId last = plan.last_step();
+    const Trace plain = run(plan, {.plain = true});
+    const Trace truth = run(plan, {});
+    for (const auto isa : {fast::Isa::baseline, fast::Isa::avx2, fast::Isa::avx512}) {
+      for (const int threads : {1, 2, 3}) {
+        if (!fast::is_available(isa)) continue;
+        CHECK(have_same_bits(*untraced(*alone, {.isa = isa, .threads = threads}).values, plain.values(last)));
+      }
+    }
+    Texts texts(*alone);
+    const Untraced online = untraced(*alone, {.is_online = true});
+    const Untraced floats = untraced_in_floats(*alone, {.is_online = true});
+    for (Index i = 0; i < plain.values(last).rows(); ++i) {
+      for (Index j = 0; j < plain.values(last).cols(); ++j) {
+        for (const int decimals : {0, 1, 2, 3, 4, 6, 8, 9, 12, 15})
+          CHECK(texts.text(i, j, decimals) == truth.text(last, i, j, decimals));
+        const double true_value = truth.values(last)(i, j);
+        if (std::isnan(true_value)) continue;
+        for (const Untraced* result : {&texts.result(), &online, &floats}) {
+          const double bound = result->bounds(i, j * result->bounds.cols() / result->values->cols());
+          CHECK(std::abs((*result->values)(i, j) - true_value) <= bound + 1.2e-16 * std::abs(true_value));
+          CHECK(bound < (result == &floats ? 1e-3 : 1e-12));
+        }
+      }
+    }
+    asked += texts.asked();
+    traced += texts.traced();
+  }
+  CHECK(traced > 0);          // the first row of a causal mask is a decimal
+  CHECK(asked > 2 * traced);  // most of what doubles leave open, double-doubles decide
 }
 
 TEST_CASE("no size is too large for the result alone; a table of scores has a limit") {

@@ -70,6 +70,13 @@ std::string option_beyond_result(const SharedOptions& o, const Presentation& p) 
   return fmt::format("--format {}", name_of(p.format));
 }
 
+// The matrices that the way without a trace knows as numbers alone.
+bool is_plain(std::string_view section) {
+  constexpr std::array<std::string_view, 14> kPlain{"Q",     "K",   "V",   "X",   "X_kv", "W_Q", "W_K",
+                                                    "W_QKV", "W_V", "W_O", "b_Q", "b_K",  "b_V", "b_O"};
+  return std::find(kPlain.begin(), kPlain.end(), section) != kPlain.end();
+}
+
 // Matrices as plain numbers where they are that, else as a trace reads them.  nullopt for what can be read
 // only once, and for faults; an error for those that a trace would not find.
 std::optional<ProblemInput> read_input(const SharedOptions& options, int threads, Diagnostics& diagnostics) {
@@ -78,13 +85,10 @@ std::optional<ProblemInput> read_input(const SharedOptions& options, int threads
   input.asks_for_result_alone = true;
   if (options.file == "-") return std::nullopt;
   if (!options.file.empty()) input.file = read_source(options.file, ignored);
-  const auto is_role = [](std::string_view section) {
-    return section == "Q" || section == "K" || section == "V";
-  };
   std::vector<std::string> files;  // "-" is no file of numbers
   for (const auto& [section, file] : options.matrix_files) {
     if (file == "-") return std::nullopt;
-    files.push_back(is_role(section) ? file : "-");
+    files.push_back(is_plain(section) ? file : "-");
   }
   std::vector<NumbersPtr> all = read_numbers(files, threads);
   auto numbers = all.begin();
@@ -93,7 +97,7 @@ std::optional<ProblemInput> read_input(const SharedOptions& options, int threads
     if (NumbersPtr& plain = *numbers++) {
       input.numbers.emplace_back(section, std::move(plain));
     } else {
-      if (is_role(section) && told.insert(file).second) tell_why_not_plain(file, diagnostics);
+      if (is_plain(section) && told.insert(file).second) tell_why_not_plain(file, diagnostics);
       if (diagnostics.has_errors()) continue;
       input.matrices.emplace_back(section, read_source(file, ignored));
     }
@@ -103,17 +107,18 @@ std::optional<ProblemInput> read_input(const SharedOptions& options, int threads
   return input;
 }
 
-// Whether, by the lengths of their files, Q and K may have too many pairs of rows for a trace.
+// Whether, by the lengths of their files, there may be too many pairs of queries and keys for a trace.
 bool may_be_too_large(const SharedOptions& options) {
   if (input_bytes(options) <= kSmallInputs) return false;
-  double pairs = 1;
-  for (const std::string_view role : {"Q", "K"}) {
-    const auto found = std::find_if(options.matrix_files.begin(), options.matrix_files.end(),
-                                    [&](const auto& matrix) { return matrix.first == role; });
-    if (found == options.matrix_files.end()) return false;
-    pairs *= static_cast<double>(most_rows(found->second));
-  }
-  return pairs > static_cast<double>(kMostCells);
+  // Of the first of them that is given.
+  const auto rows_of = [&](std::initializer_list<const char*> sections) {
+    for (const char* section : sections) {
+      const auto file = options.matrix_files.find(section);
+      if (file != options.matrix_files.end()) return static_cast<double>(most_rows(file->second));
+    }
+    return 0.0;
+  };
+  return rows_of({"Q", "X"}) * rows_of({"K", "X_kv", "X"}) > static_cast<double>(kMostCells);
 }
 
 // What this process may have: of the machine, or as ulimit -v says.
@@ -135,8 +140,8 @@ Diagnostic without_empty_source(Diagnostic d) {
 
 // Places of numbers whose digits the doubles of a result leave open.
 struct OpenRow {
-  Index row, head;
-  std::vector<Index> columns;  // of the head
+  Index row, part;             // as in Untraced::bounds
+  std::vector<Index> columns;  // of the part
 };
 
 // The texts of those numbers, row by row in their order.
@@ -157,7 +162,7 @@ class OpenTexts {
         const DoubleDouble& number = again->values[static_cast<std::size_t>(column)];
         text = fixed_text(number, again->bound, problem_.decimals);
       }
-      texts.push_back(text ? *text : careful_text(open.row, open.head, column));
+      texts.push_back(text ? *text : careful_text(open.row, open.part, column));
     }
     return texts;
   }
@@ -176,14 +181,14 @@ class OpenTexts {
     computed_.assign(end_ - begin_, std::nullopt);
     share(static_cast<std::ptrdiff_t>(computed_.size()), all, [&](std::ptrdiff_t i, std::size_t) {
       const auto at = static_cast<std::size_t>(i);
-      computed_[at] = again_->row(rows_[begin_ + at].row, rows_[begin_ + at].head);
+      computed_[at] = again_->row(rows_[begin_ + at].row, rows_[begin_ + at].part);
       progress_.step();
     });
   }
 
-  std::string careful_text(Index row, Index head, Index column) {
-    const Index width = result_.values->cols() / problem_.heads;
-    const Bounded number{(*result_.values)(row, head * width + column), result_.bounds(row, head)};
+  std::string careful_text(Index row, Index part, Index column) {
+    const Index width = result_.values->cols() / result_.bounds.cols();
+    const Bounded number{(*result_.values)(row, part * width + column), result_.bounds(row, part)};
     if (decides(number, problem_.decimals)) return fixed_text(number.value, problem_.decimals);
     if (!are_known_) {
       ++unproved_;
@@ -193,7 +198,7 @@ class OpenTexts {
       row_ = row;
       query_ = run(plan_of(problem_of_query(problem_, row)), {});
     }
-    return query_.text(query_.plan().last_step(), 0, head * width + column, problem_.decimals);
+    return query_.text(query_.plan().last_step(), 0, part * width + column, problem_.decimals);
   }
 
   const Problem& problem_;
@@ -213,27 +218,27 @@ class OpenTexts {
 NumberTable table_of(const Problem& problem, const Untraced& result, bool are_floats,
                      Diagnostics& diagnostics) {
   const Matrix& values = *result.values;
-  const Index width = values.cols() / result.bounds.cols();  // of a head
+  const Index parts = result.bounds.cols();
+  const Index width = values.cols() / parts;
   NumberTable table;
   table.values = result.values;
   table.columns = static_cast<std::size_t>(values.cols());
   table.decimals = FixedDecimals(problem.decimals);
   table.first.push_back(0);
-  const Index heads = result.bounds.cols();
-  std::vector<std::vector<Index>> columns(static_cast<std::size_t>(values.rows() * heads));
+  std::vector<std::vector<Index>> columns(static_cast<std::size_t>(values.rows() * parts));
   share_rows(values.rows(), values.cols(), [&](Index begin, Index end) {
     for (Index i = begin; i < end; ++i) {
-      for (Index head = 0; head < heads; ++head) {
-        const RowBound bound{are_floats ? 0 : result.bounds(i, head), 0};
-        table.decimals.find_open(&values(i, head * width), static_cast<std::size_t>(width), bound,
-                                 columns[static_cast<std::size_t>(i * heads + head)]);
+      for (Index part = 0; part < parts; ++part) {
+        const RowBound bound{are_floats ? 0 : result.bounds(i, part), 0};
+        table.decimals.find_open(&values(i, part * width), static_cast<std::size_t>(width), bound,
+                                 columns[static_cast<std::size_t>(i * parts + part)]);
       }
     }
   });
   std::vector<OpenRow> open;
   for (std::size_t at = 0; at < columns.size(); ++at) {
     const auto place = static_cast<Index>(at);
-    if (!columns[at].empty()) open.push_back({place / heads, place % heads, std::move(columns[at])});
+    if (!columns[at].empty()) open.push_back({place / parts, place % parts, std::move(columns[at])});
   }
   OpenTexts texts(problem, result, open);
   std::size_t nth = 0;
@@ -243,7 +248,7 @@ NumberTable table_of(const Problem& problem, const Untraced& result, bool are_fl
       std::vector<std::string> own;
       if (!are_floats) own = texts.texts(nth);
       for (std::size_t at = 0; at < open[nth].columns.size(); ++at) {
-        const Index j = open[nth].head * width + open[nth].columns[at];
+        const Index j = open[nth].part * width + open[nth].columns[at];
         std::string text = are_floats ? fixed_text(values(i, j), problem.decimals) : std::move(own[at]);
         table.others.push_back({static_cast<std::size_t>(i), static_cast<std::size_t>(j), {std::move(text)}});
       }
@@ -261,8 +266,15 @@ NumberTable table_of(const Problem& problem, const Untraced& result, bool are_fl
   return table;
 }
 
-const Op& op_of_result(const Problem& problem) { return problem.heads > 1 ? ops::concat : ops::weighted_sum; }
-const char* id_of_result(const Problem& problem) { return problem.heads > 1 ? "concat" : "output"; }
+// The last step of a trace.
+struct Result {
+  const char* id;
+  const Op& op;
+};
+Result result_of(const Problem& problem) {
+  if (problem.has("W_O")) return {"Y", problem.has("b_O") ? ops::project_output_biased : ops::project_output};
+  return problem.heads > 1 ? Result{"concat", ops::concat} : Result{"output", ops::weighted_sum};
+}
 
 // How far the numbers can be from the true ones, and how they came about.
 Said way_taken(bool is_fast, bool are_floats, Format format, const Untraced& result) {
@@ -310,9 +322,10 @@ std::optional<Problem> problem_for_result(const SharedOptions& options, const Pr
   const bool is_known = can_be_untraced(*problem);
   if (!is_known || !asks_for_result(options, presentation) || !beyond.empty()) {
     const Said known =
-        say({"without a table of scores qkv computes what is given as Q, K and V, with dot products, "
-             "masks, ALiBi, soft cap, temperature, sink logits and grouped heads",
-             "不列分数表能算的是：给定的 Q、K、V，点积，掩码，ALiBi，softcap，温度，sink logit 和分组的头"});
+        say({"without a table of scores qkv computes Q, K and V that are given or projected from X, with dot "
+             "products, masks, ALiBi, soft cap, temperature, sink logits, grouped heads and W_O",
+             "不列分数表能算的是：给定的或由 X 投影的 Q、K、V，点积，掩码，ALiBi，softcap，温度，sink "
+             "logit，分组的头和 W_O"});
     if (!can_be_traced) {
       diagnostics.error(
           "",
@@ -400,20 +413,20 @@ std::optional<int> show_result_alone(const SharedOptions& options, const Present
   for (const auto& [section, file] : options.matrix_files) inputs.push_back(file);
   const auto note_way = [&] { diagnostics.add({Severity::note, "", nullptr, std::nullopt, way, {}}); };
   if (presentation.format == Format::npy) {
-    write_array(*result.values, id_of_result(*problem), options, inputs, diagnostics);
+    write_array(*result.values, result_of(*problem).id, options, inputs, diagnostics);
     note_way();
     return finish(options, diagnostics);
   }
 
   Table table;
-  table.id = id_of_result(*problem);
+  table.id = result_of(*problem).id;
   table.row_labels = problem->tokens;
   for (Index j = 0; j < result.values->cols() && result.values->cols() > 1; ++j)
     table.columns.push_back(std::to_string(j + 1));
   table.rows = table_of(*problem, result, are_floats, diagnostics);
   Report report;
   if (!options.only_output) {
-    const Op& op = op_of_result(*problem);
+    const Op& op = result_of(*problem).op;
     report.blocks = head_lines(about_of(*problem, diagnostics), presentation.language);
     report.blocks.emplace_back(Paragraph{way.in(presentation.language), Tone::faint});
     report.blocks.emplace_back(Heading{0, op.title.in(presentation.language), table.id});

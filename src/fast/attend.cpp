@@ -461,6 +461,31 @@ void attend_again(const AgainJob& job, Index query, DoubleDouble* output, Isa is
   table_of(isa).again(again);
 }
 
+void project_again(const AgainMatrix& x, Index rows, const AgainMatrix& w, Index depth, Index columns,
+                   const AgainMatrix* b, double* hi, double* lo, const How& how) {
+  const auto view = [](const AgainMatrix& m) {
+    return DoubleDoubleRows{m.hi, m.lo, m.hi_stride, m.lo_stride};
+  };
+  ProjectAgain work{.x = view(x),
+                    .w = view(w),
+                    .b = b != nullptr ? view(*b) : DoubleDoubleRows{},
+                    .begin = 0,
+                    .end = rows,
+                    .depth = depth,
+                    .columns = columns,
+                    .hi = hi,
+                    .lo = lo};
+  constexpr Index kRowsAtOnce = 32;
+  const Index pieces = (rows + kRowsAtOnce - 1) / kRowsAtOnce;
+  share(pieces, static_cast<std::size_t>(std::clamp<Index>(how.threads, 1, std::max<Index>(pieces, 1))),
+        [&, project = table_of(how.isa).project_again](Index piece, std::size_t) {
+          ProjectAgain part = work;
+          part.begin = piece * kRowsAtOnce;
+          part.end = std::min(rows, part.begin + kRowsAtOnce);
+          project(part);
+        });
+}
+
 // ---- For traces ----------------------------------------------------------------------------------
 
 namespace {
@@ -496,11 +521,11 @@ Matrix dot_rows(const Matrix& q, const Matrix& k, const How& how) {
                  k.rows(), q.cols(), kernels, how);
 }
 
-Matrix project(const Matrix& x, const Matrix& w, const How& how) {
+Matrix project(const Eigen::Ref<const Matrix>& x, const Eigen::Ref<const Matrix>& w, const How& how) {
   const Kernels<double>& kernels = kernels_of<double>(how.isa);
-  return product(panels_of_rows(x.data(), x.rows(), x.cols(), x.cols(), kernels.columns, how.threads),
+  return product(panels_of_rows(x.data(), x.rows(), x.cols(), x.outerStride(), kernels.columns, how.threads),
                  x.rows(),
-                 panels_of_columns(w.data(), w.rows(), w.cols(), w.cols(), kernels.rows, how.threads),
+                 panels_of_columns(w.data(), w.rows(), w.cols(), w.outerStride(), kernels.rows, how.threads),
                  w.cols(), w.rows(), kernels, how);
 }
 

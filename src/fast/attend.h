@@ -63,7 +63,8 @@ void attend(const Job<T>& job, T* output, Index output_stride, const How& how = 
 // ---- For traces: the products and exponentials of a large problem, in the bits of ops/kernels.h.
 
 Matrix dot_rows(const Matrix& q, const Matrix& k, const How& how = {});  // Q·Kᵀ, [n, m]
-Matrix project(const Matrix& x, const Matrix& w, const How& how = {});   // X·W, [n, e]; also weights·V
+Matrix project(const Eigen::Ref<const Matrix>& x, const Eigen::Ref<const Matrix>& w,
+               const How& how = {});  // X·W, [n, e]
 void exp_all(double* x, Index count, const How& how = {});
 
 }  // namespace qkv::fast

@@ -28,4 +28,16 @@ struct AgainJob {
 // finite.
 void attend_again(const AgainJob& job, Index query, DoubleDouble* output, Isa isa = best_isa());
 
+// A matrix of which each number is hi + lo, row-major; a stride may be 0: one row for all.
+struct AgainMatrix {
+  const double* hi = nullptr;
+  const double* lo = nullptr;
+  Index hi_stride = 0, lo_stride = 0;
+};
+
+// x [rows, depth] · w [depth, columns] + b [1, columns] → hi and lo [rows, columns], each sum added up from
+// the left; the same bits on every processor and with any number of threads.   b: null where there is none
+void project_again(const AgainMatrix& x, Index rows, const AgainMatrix& w, Index depth, Index columns,
+                   const AgainMatrix* b, double* hi, double* lo, const How& how = {});
+
 }  // namespace qkv::fast

@@ -4,9 +4,15 @@
 // asks what T is: of double-doubles u is what base/double_double.h proves of each operation, and of a sum it
 // is enough that its terms are off by u each.
 //
+// Projections.  Each term of a component of x·W + b meets 2 roundings of the inputs, one of the product and
+// at most depth + 1 of the sum, and by Cauchy and Schwarz the terms' sizes add up to at most ‖x‖·‖w‖ + |b|,
+// where w is its column of W.  All components together are off by a vector no longer than γ(depth +
+// 4)·(‖x‖·‖W‖ + ‖b‖), ‖W‖ the length of all those columns as one vector.
+//
 // Scores.  Each term of q·k meets 2 roundings of the inputs, one of the product and at most d_k of the sum,
 // and by Cauchy and Schwarz the terms' sizes add up to at most A = ‖q‖·max‖k‖:      E = γ(d_k + 3)·A. Let S
 // bound the size of the score, true or computed, from here on.
+//   projected    q and k off by δq and δk as vectors:      E → E + ‖δq‖·‖k‖ + ‖q‖·‖δk‖ + ‖δq‖·‖δk‖
 //   scale        a rounding of it, of √d_k in it, of the factor itself:      E → |f|·(E + 4uS)
 //   soft cap     c·tanh(s/c) has a slope of at most 1.  Its roundings: the quotient, 4 units for tanh, the
 //   product,
@@ -26,7 +32,7 @@
 // Output.  True weights add up to 1 and |v| ≤ V, so weights that are off make ρV, and the sum over m keys
 // with the roundings of the division and of v makes γ(m + 3)·V more.  Weights below what T can hold make next
 // to nothing, which is added. Nobody is ever off by more than 2V: the true output and the computed one are
-// averages of values.
+// averages of values.  Where the values themselves are off by δv, so is their average, by as much at most.
 
 #include "fast/bound.h"
 
@@ -49,12 +55,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // bound.
 constexpr double kSlack = 1.05;
 
-template <class T>
-double length(const T* row, Index count) {
-  double sum = 0;
-  for (Index r = 0; r < count; ++r) sum += static_cast<double>(row[r]) * static_cast<double>(row[r]);
-  return std::sqrt(sum) * (1 + 1e-6) + 1e-150;  // the squares may have underflowed
-}
+double gamma(double n, double u) { return n * u < 0.01 ? n * u / (1 - n * u) : kInfinity; }
 
 // The keys that a query sees, and the blocks in which online may find a new maximum.
 struct Seen {
@@ -98,12 +99,31 @@ RoundingUnits units_of_double_doubles() {
 }
 
 template <class T>
-std::vector<double> error_bounds(const Job<T>& job, bool is_online, bool are_inputs_exact,
+double length_of(const T* numbers, Index count, Index step) {
+  double sum = 0;
+  for (Index r = 0; r < count; ++r) {
+    const auto x = static_cast<double>(numbers[r * step]);
+    sum += x * x;
+  }
+  return std::sqrt(sum) * (1 + 1e-6) + 1e-150;  // the squares may have underflowed
+}
+
+double projection_error(double x_length, const ProjectionPart& part, const RoundingUnits& units) {
+  const double size = x_length * part.w_length + part.b_length;
+  if (!(size < units.most)) return kInfinity;
+  const auto depth = static_cast<double>(part.depth);
+  const double underflow =
+      (depth + 1) * (static_cast<double>(part.count) + x_length + part.w_length) * units.least;
+  return (gamma(depth + 4, units.unit) * size + underflow) * kSlack;
+}
+
+template <class T>
+std::vector<double> error_bounds(const Job<T>& job, bool is_online, const InputErrors& inputs,
                                  const RoundingUnits& units) {
   const double u = units.unit;
   const double least = units.least;
-  const auto gamma = [u](double n) { return n * u < 0.01 ? n * u / (1 - n * u) : kInfinity; };
-  const double input = are_inputs_exact ? 0 : 1;
+  const auto gamma = [u](double n) { return fast::gamma(n, u); };
+  const double input = inputs.are_rounded ? 1 : 0;
 
   double longest = 0;
   double largest = 0;
@@ -112,7 +132,7 @@ std::vector<double> error_bounds(const Job<T>& job, bool is_online, bool are_inp
     double longest_here = 0;
     double largest_here = 0;
     for (Index j = begin; j < end; ++j) {
-      longest_here = std::max(longest_here, length(job.k + j * job.k_stride, job.d_k));
+      longest_here = std::max(longest_here, length_of(job.k + j * job.k_stride, job.d_k));
       for (Index c = 0; c < job.d_v; ++c) {
         largest_here = std::max(largest_here, static_cast<double>(std::abs(job.v[j * job.v_stride + c])));
       }
@@ -126,8 +146,12 @@ std::vector<double> error_bounds(const Job<T>& job, bool is_online, bool are_inp
     const Seen seen = seen_by(job, i);
     if (seen.keys == 0) return 0.0;
     const auto d_k = static_cast<double>(job.d_k);
-    double size = length(job.q + i * job.q_stride, job.d_k) * longest;
-    double error = (gamma(d_k + 1 + 2 * input) * size + d_k * least) * kSlack;
+    const double query = length_of(job.q + i * job.q_stride, job.d_k);
+    const double query_error = inputs.queries.empty() ? 0 : inputs.queries[static_cast<std::size_t>(i)];
+    double size = query * longest;
+    double error = (gamma(d_k + 1 + 2 * input) * size + d_k * least + query_error * longest +
+                    (query + query_error) * inputs.keys) *
+                   kSlack;
     size = (size + error) * (1 + 1e-6);
     double most = size;
     if (job.scale != Job<T>::Scale::none) {
@@ -168,8 +192,8 @@ std::vector<double> error_bounds(const Job<T>& job, bool is_online, bool are_inp
     const double of_weights = 2 * off + gamma(keys + 3);  // and a sink
     const double bound =
         kSlack * largest * (of_weights + gamma(keys + 2 + input) + keys * units.nearly_nothing) +
-        keys * least;
-    const double trivial = 2.01 * largest;
+        keys * least + kSlack * inputs.values;
+    const double trivial = 2.01 * largest + kSlack * inputs.values;
     return of_weights < 0.01 ? std::min(bound, trivial) : trivial;
   };
   std::vector<double> bounds(static_cast<std::size_t>(job.queries));
@@ -181,7 +205,9 @@ std::vector<double> error_bounds(const Job<T>& job, bool is_online, bool are_inp
 
 template RoundingUnits units_of<double>();
 template RoundingUnits units_of<float>();
-template std::vector<double> error_bounds(const Job<double>&, bool, bool, const RoundingUnits&);
-template std::vector<double> error_bounds(const Job<float>&, bool, bool, const RoundingUnits&);
+template std::vector<double> error_bounds(const Job<double>&, bool, const InputErrors&, const RoundingUnits&);
+template std::vector<double> error_bounds(const Job<float>&, bool, const InputErrors&, const RoundingUnits&);
+template double length_of(const double*, Index, Index);
+template double length_of(const float*, Index, Index);
 
 }  // namespace qkv::fast

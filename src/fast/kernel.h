@@ -102,6 +102,14 @@ struct Again {
 };
 inline constexpr Length kMostLanesAgain = 16;
 
+// Rows [begin, end) of x·w + b in double-doubles.
+struct ProjectAgain {
+  DoubleDoubleRows x, w;
+  DoubleDoubleRows b;  // one row; hi is null where there is none
+  Length begin, end, depth, columns;
+  double *hi, *lo;  // [all rows, columns]
+};
+
 inline constexpr Length kBlock =
     128;  // keys that are weighted at once: their weights stay in the nearest cache
 inline constexpr Length kMostFew = 4;
@@ -124,6 +132,7 @@ struct Table {
   Kernels<double> doubles;
   Kernels<float> floats;
   void (*again)(const Again&);
+  void (*project_again)(const ProjectAgain&);
 };
 
 namespace baseline {

@@ -1,5 +1,6 @@
-// One query in double-doubles.  As for few queries, lanes are keys, and components of the values for the
-// output; every sum is added up from left to right, so the bits do not depend on the width of a vector.
+// One query in double-doubles, and projections.  As for few queries, lanes are keys, and components of the
+// values for the output; every sum is added up from left to right, so the bits do not depend on the width of
+// a vector.
 #pragma once
 
 #include "fast/kernel_vectors.h"
@@ -156,6 +157,52 @@ void again(const Again& again) {
     read_again<kVectors>(again, c, kLanes, sum);
   for (; c < again.d_v; c += kLanes)
     read_again<1>(again, c, again.d_v - c < kLanes ? again.d_v - c : kLanes, sum);
+}
+
+// Some vectors of columns, of all rows: their part of w stays in a near cache.   last: how many columns of
+// the last vector there are
+template <Length kVectors>
+[[gnu::always_inline]] inline void project_columns(const ProjectAgain& work, Length first, Length last) {
+  constexpr Length kLanes = kLanesAgain;
+  const auto load_columns = [&](const double* from, Length c) {
+    return c + 1 < kVectors || last == kLanes ? load(from + c * kLanes) : load_some(from + c * kLanes, last);
+  };
+  for (Length i = work.begin; i < work.end; ++i) {
+    const double* x_hi = work.x.hi + i * work.x.hi_stride;
+    const double* x_lo = work.x.lo + i * work.x.lo_stride;
+    DoubleDoubles sum[kVectors] = {};
+    for (Length r = 0; r < work.depth; ++r) {
+      const DoubleDoubles x{all(x_hi[r]), all(x_lo[r])};
+      const double* w_hi = work.w.hi + r * work.w.hi_stride + first;
+      const double* w_lo = work.w.lo + r * work.w.lo_stride + first;
+#pragma GCC unroll 4
+      for (Length c = 0; c < kVectors; ++c) {
+        const DoubleDoubles w{load_columns(w_hi, c), load_columns(w_lo, c)};
+        sum[c] = double_double::add(sum[c], double_double::multiply(x, w));
+      }
+    }
+    for (Length c = 0; c < kVectors; ++c) {
+      if (work.b.hi != nullptr) {
+        const DoubleDoubles b{load_columns(work.b.hi + first, c), load_columns(work.b.lo + first, c)};
+        sum[c] = double_double::add(sum[c], b);
+      }
+      for (Length l = 0; l < (c + 1 < kVectors ? kLanes : last); ++l) {
+        const Length at = i * work.columns + first + c * kLanes + l;
+        work.hi[at] = sum[c].hi[l];
+        work.lo[at] = sum[c].lo[l];
+      }
+    }
+  }
+}
+
+void project_again(const ProjectAgain& work) {
+  constexpr Length kLanes = kLanesAgain;
+  constexpr Length kVectors = 4;
+  Length c = 0;
+  for (; c + kVectors * kLanes <= work.columns; c += kVectors * kLanes)
+    project_columns<kVectors>(work, c, kLanes);
+  for (; c < work.columns; c += kLanes)
+    project_columns<1>(work, c, work.columns - c < kLanes ? work.columns - c : kLanes);
 }
 
 }  // namespace

@@ -23,6 +23,6 @@ constexpr Kernels<T> kKernels{Sizes<T>::kRows, Sizes<T>::kColumns, strip<T>,  on
 
 }  // namespace
 
-const Table kTable{kKernels<double>, kKernels<float>, again};
+const Table kTable{kKernels<double>, kKernels<float>, again, project_again};
 
 }  // namespace qkv::fast::QKV_LANES

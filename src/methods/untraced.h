@@ -19,12 +19,15 @@
 namespace qkv {
 
 struct Untraced {
-  std::shared_ptr<const Matrix> values;  // [n, heads · d_v]
-  MatrixOf<double> bounds;  // [n, heads]: no component of that head is farther from the true number
+  std::shared_ptr<const Matrix> values;  // [n, heads · d_v], or with W_O [n, columns of W_O]
+  // Of each row the parts that are computed each for itself: [n, heads], or with W_O, which mixes them,
+  // [n, 1].  No number of that part is farther from the true one.
+  MatrixOf<double> bounds;
 };
 
-// Whether every line of the problem is one that fast/ knows: Q, K and V are given as numbers; dot products,
-// the usual softmax and what may stand between.
+// Whether every line of the problem is one that fast/ knows: Q, K and V are given as numbers or projected
+// from such; dot products, the usual softmax and what may stand between; the heads side by side, or projected
+// by W_O.
 bool can_be_untraced(const Problem& problem);
 
 // Multiply-adds of it, those of forbidden pairs included.
@@ -35,16 +38,17 @@ double untraced_bytes(const Problem& problem, int threads);
 
 // Doubles in the bits of a trace, or, with how.is_online, near them.  Counts Progress, a step a query.
 Untraced untraced(const Problem& problem, const fast::How& how);
-// The same in single precision.
+// The same with the attention in single precision; projections stay in double precision.
 Untraced untraced_in_floats(const Problem& problem, const fast::How& how);
 
-// A row of one head, and how far each number is at most from the true one.
+// One part of a row of the result, and how far each number is at most from the true one.
 struct UntracedRow {
-  std::vector<DoubleDouble> values;  // [d_v]
+  std::vector<DoubleDouble> values;
   double bound;
 };
 
-// Rows of the result in double-doubles.  Takes the memory of Q, K and V once more where they are decimals.
+// Rows of the result in double-doubles.  Takes the memory of Q, K and V once more where they are decimals,
+// and twice where they are projected, which is done at the start.
 class UntracedRows {
  public:
   explicit UntracedRows(const Problem& problem);  // which must live as long
@@ -55,9 +59,10 @@ class UntracedRows {
   // Whether row() may have any.  Not on processors whose doubles are not plain, and where numbers are not
   // known, or too small or large to be split.
   bool are_any() const { return own_ != nullptr; }
-  // nullopt where the scores may overflow.  By several threads at once.
-  //   query  one that sees a key
-  std::optional<UntracedRow> row(Index query, Index head) const;
+  // nullopt where numbers may overflow.  By several threads at once.
+  //   query  without W_O one that sees a key
+  //   part   as in Untraced::bounds
+  std::optional<UntracedRow> row(Index query, Index part) const;
 
  private:
   struct Own;

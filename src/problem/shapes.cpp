@@ -421,9 +421,11 @@ class ShapeFitter {
       error(say({"{0} would be {1}: more than {2} cells, the most that are traced",
                  "{0} 将是 {1}：超过逐格演算的上限 {2} 格"},
                 name, size_text(shape), "1,000,000"),
-            name != "scores" ? Said{}
-                             : say({"where Q, K and V are given, --only-output alone needs no such table",
-                                    "如果给定的是 Q、K、V，单用 --only-output 就不需要这张表"}));
+            name != "scores"
+                ? Said{}
+                : say({"where Q, K and V are given, or projected from X, --only-output alone needs "
+                       "no such table",
+                       "如果 Q、K、V 是给定的或由 X 投影的，单用 --only-output 就不需要这张表"}));
       return;
     }
   }
