@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/decimal.h"
+#include "methods/exact_numbers.h"
 #include "methods/untraced.h"
 #include "problem/read_problem.h"
 #include "reading.h"
@@ -121,8 +122,7 @@ namespace {
 
 // The same numbers as a reader of plain rows, or of an array, leaves them.
 void keep_as_numbers(Problem& problem, bool are_doubles) {
-  for (const char* name : {"Q", "K", "V"}) {
-    Given& given = problem.given.find(name)->second;
+  for (auto& [name, given] : problem.given) {
     const auto numbers = std::make_shared<Numbers>();
     numbers->rows = given.rows;
     numbers->cols = given.cols;
@@ -336,6 +336,75 @@ TEST_CASE("a projected problem without a trace has the bits of a trace on double
   }
   CHECK(traced > 0);          // the first row of a causal mask is a decimal
   CHECK(asked > 2 * traced);  // most of what doubles leave open, double-doubles decide
+}
+
+TEST_CASE("a projected problem of plain decimals or doubles has the digits of its trace") {
+  QKV_SAY_SEED();
+  Random random(seed());
+  for (Index round = 0; round < 27; ++round) {
+    const std::string text = projected_text(
+        random, kSettingsOfProjected[static_cast<std::size_t>(round) % kSettingsOfProjected.size()]);
+    CAPTURE(text);
+    const bool are_doubles = round % 2 == 1;
+    Problem whole = *read(text, false);
+    Problem alone = *read(text, true);
+    keep_as_numbers(whole, are_doubles);
+    keep_as_numbers(alone, are_doubles);
+    for (auto& [name, given] : whole.given) given.numbers = nullptr;
+    for (auto& [name, given] : alone.given) given.cells.clear();
+    const Trace truth = run(plan_of(whole), {});
+    const NodeId last = truth.plan().last_step();
+    Texts texts(alone);
+    for (const Index i : {Index{0}, Index{3}, Index{4}}) {
+      for (Index j = 0; j < truth.plan()[last].shape.cols; ++j) {
+        for (const int decimals : {0, 3, 6, 15, 17})
+          CHECK(texts.text(i, j, decimals) == truth.text(last, i, j, decimals));
+      }
+    }
+    if (are_doubles) CHECK(texts.traced() == 0);  // no tie stands among so many digits
+  }
+}
+
+TEST_CASE("where a query sees one value only, the result is a decimal, ties among them") {
+  QKV_SAY_SEED();
+  Random random(seed());
+  Index found = 0;
+  Index asked = 0;
+  for (Index round = 0; round < 60; ++round) {
+    std::string text = kSettingsOfProjected[static_cast<std::size_t>(round) % kSettingsOfProjected.size()];
+    if (round % 4 == 1) text += "sink_logit = 0.5 0.25\n";
+    const bool are_equal = round % 3 == 0;  // every token; else each is there twice
+    text += "heads = 2\nkv_heads = 1\n[X]\n";
+    std::string token;
+    for (Index i = 0; i < 7; ++i) {
+      if (token.empty() || (!are_equal && i % 2 == 0)) token = rows_text(random, 1, 3);
+      text += token;
+    }
+    text += "[W_Q]\n" + rows_text(random, 3, 4, 0.5) + "[W_K]\n" + rows_text(random, 3, 2, 0.5);
+    text += "[W_V]\n0 1.5\n0 -0.25\n0 0.125\n[b_V]\n0.5 2\n";
+    if (round % 2 == 1) text += "[W_O]\n" + rows_text(random, 4, 2) + "[b_O]\n0.25 -1.5\n";
+    CAPTURE(text);
+    const Problem whole = *read(text, false);
+    const Problem alone = *read(text, true);
+    const Trace truth = run(plan_of(whole), {});
+    const NodeId last = truth.plan().last_step();
+    const ExactNumbers exact(alone);
+    for (Index i = 0; i < 7; ++i) {
+      for (Index j = 0; j < truth.plan()[last].shape.cols; ++j) {
+        for (const int decimals : {0, 1, 2, 3, 5, 6, 9}) {
+          const auto digits = exact.text(i, j, decimals);
+          if (digits) CHECK(*digits == truth.text(last, i, j, decimals));
+          ++asked;
+          if (digits) ++found;
+        }
+        const bool has_sinks = text.find("sink_logit") != std::string::npos;
+        const bool is_nan = std::isnan(truth.values(last)(i, j));
+        if (are_equal && !has_sinks && !is_nan) CHECK(exact.text(i, j, 2).has_value());
+      }
+    }
+  }
+  CHECK(found > asked / 4);
+  CHECK(found < asked);
 }
 
 TEST_CASE("no size is too large for the result alone; a table of scores has a limit") {

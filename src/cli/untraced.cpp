@@ -25,6 +25,7 @@
 #include "input/not_plain.h"
 #include "input/source.h"
 #include "input/words.h"
+#include "methods/exact_numbers.h"
 #include "methods/methods.h"
 #include "methods/untraced.h"
 #include "ops/rows.h"
@@ -153,12 +154,13 @@ class OpenTexts {
   // Of rows[nth], in the order of its columns.
   std::vector<std::string> texts(std::size_t nth) {
     const OpenRow& open = rows_[nth];
+    if (!exact_) exact_.emplace(problem_);
     if (nth >= end_) compute_from(nth);
     const std::optional<UntracedRow>& again = computed_[nth - begin_];
     std::vector<std::string> texts;
     for (const Index column : open.columns) {
-      std::optional<std::string> text;
-      if (again) {
+      std::optional<std::string> text = exact_text(open, column);
+      if (!text && again) {
         const DoubleDouble& number = again->values[static_cast<std::size_t>(column)];
         text = fixed_text(number, again->bound, problem_.decimals);
       }
@@ -171,17 +173,31 @@ class OpenTexts {
   std::size_t unproved() const { return unproved_; }
 
  private:
+  std::optional<std::string> exact_text(const OpenRow& open, Index column) const {
+    const Index width = result_.values->cols() / result_.bounds.cols();
+    return exact_->text(open.row, open.part * width + column, problem_.decimals);
+  }
+
+  bool are_exact(const OpenRow& open) const {
+    return std::all_of(open.columns.begin(), open.columns.end(),
+                       [&](Index column) { return exact_text(open, column).has_value(); });
+  }
+
   // In double-doubles, by all threads, some rows ahead.
   void compute_from(std::size_t nth) {
     constexpr std::size_t kRowsEach = 32;
-    if (!again_) again_.emplace(problem_);
     const auto all = static_cast<std::size_t>(threads());
     begin_ = nth;
     end_ = std::min(rows_.size(), nth + kRowsEach * all);
     computed_.assign(end_ - begin_, std::nullopt);
-    share(static_cast<std::ptrdiff_t>(computed_.size()), all, [&](std::ptrdiff_t i, std::size_t) {
-      const auto at = static_cast<std::size_t>(i);
-      computed_[at] = again_->row(rows_[begin_ + at].row, rows_[begin_ + at].part);
+    std::vector<std::size_t> inexact;
+    for (std::size_t at = begin_; at < end_; ++at) {
+      if (!are_exact(rows_[at])) inexact.push_back(at);
+    }
+    if (!inexact.empty() && !again_) again_.emplace(problem_);
+    share(static_cast<std::ptrdiff_t>(inexact.size()), all, [&](std::ptrdiff_t i, std::size_t) {
+      const std::size_t at = inexact[static_cast<std::size_t>(i)];
+      computed_[at - begin_] = again_->row(rows_[at].row, rows_[at].part);
       progress_.step();
     });
   }
@@ -206,6 +222,7 @@ class OpenTexts {
   const std::vector<OpenRow>& rows_;
   Progress progress_;
   const bool are_known_ = are_numbers_known(problem_);
+  std::optional<ExactNumbers> exact_;
   std::optional<UntracedRows> again_;
   std::vector<std::optional<UntracedRow>> computed_;  // rows begin_ to end_
   std::size_t begin_ = 0, end_ = 0;

@@ -25,6 +25,27 @@ Origin origin_of(const Problem& problem, std::string_view name) {
           .b = find("b" + of_role)};
 }
 
+Sizes sizes_of(const Problem& p) {
+  const Origin q = origin_of(p, "Q");
+  const Origin v = origin_of(p, "V");
+  Sizes sizes{.queries = q.rows(),
+              .keys = v.rows(),
+              .d_k = q.cols(p.layout) / p.heads,
+              .d_v = v.cols(p.layout) / p.kv_heads,
+              .result = 0};
+  sizes.result = sizes.d_v * p.heads;
+  if (p.has("W_O")) sizes.result = p.layout == Layout::linear ? p["W_O"].rows : p["W_O"].cols;
+  return sizes;
+}
+
+std::optional<KeyRuns> visible_keys_of(const Problem& problem) {
+  if (problem.mask_rule) {
+    const Sizes sizes = sizes_of(problem);
+    return visible_keys(*problem.mask_rule, problem.align, problem.first_index, sizes.queries, sizes.keys);
+  }
+  return problem.allowed ? std::optional(key_runs(*problem.allowed)) : std::nullopt;
+}
+
 // ---- Doubles -------------------------------------------------------------------------------------
 
 Weights::Weights(const Given& w, const Given* b, Layout layout) : w_(w, layout == Layout::linear) {

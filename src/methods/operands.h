@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/key_runs.h"
 #include "base/matrix.h"
 #include "fast/attend_again.h"
 #include "fast/bound.h"
@@ -29,6 +30,14 @@ struct Origin {
 };
 // name: "Q", "K" or "V".  Points into the problem.
 Origin origin_of(const Problem& problem, std::string_view name);
+
+struct Sizes {
+  Index queries, keys, d_k, d_v;  // the widths of a head
+  Index result;                   // columns
+};
+Sizes sizes_of(const Problem& problem);
+// nullopt: every query sees every key.
+std::optional<KeyRuns> visible_keys_of(const Problem& problem);
 
 // A given matrix, or its transpose, as the kernels want it: where it stands, or converted.
 template <class T>
