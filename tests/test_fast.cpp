@@ -450,6 +450,64 @@ TEST_CASE("large products and exponentials have the bits of the trace's kernels"
   }
 }
 
+TEST_CASE("projections keep to their bound, in doubles and in double-doubles") {
+  if (!kDoublesArePlain) return;
+  using True = boost::multiprecision::number<boost::multiprecision::mpfr_float_backend<100>>;
+  QKV_SAY_SEED();
+  Random random(seed());
+  for (int round = 0; round < 24; ++round) {
+    const Index n = random.whole(1, 40);
+    const Index d = random.whole(1, 40);
+    const Index e = random.whole(1, 40);
+    const bool has_bias = round % 2 == 0;
+    const Matrix x = thirds(random, n, d), w = thirds(random, d, e), b = thirds(random, 1, e);
+    const auto rest_of = [&](const Matrix& m) { return Matrix(m * 0x1p-55); };
+    const Matrix x_rest = rest_of(x), w_rest = rest_of(w), b_rest = rest_of(b);
+    const auto both = [](const Matrix& hi, const Matrix& lo) {
+      return fast::AgainMatrix{hi.data(), lo.data(), hi.cols(), lo.cols()};
+    };
+    const fast::AgainMatrix bias = both(b, b_rest);
+    Matrix hi(n, e), lo(n, e);
+    fast::project_again(both(x, x_rest), n, both(w, w_rest), d, e, has_bias ? &bias : nullptr, hi.data(),
+                        lo.data());
+    for (const Isa isa : processors()) {
+      for (const int threads : {1, 2}) {
+        Matrix other_hi(n, e), other_lo(n, e);
+        fast::project_again(both(x, x_rest), n, both(w, w_rest), d, e, has_bias ? &bias : nullptr,
+                            other_hi.data(), other_lo.data(), {.isa = isa, .threads = threads});
+        CHECK(differing_bits(other_hi, hi) == "");
+        CHECK(differing_bits(other_lo, lo) == "");
+      }
+    }
+    Matrix plain = fast::project(x, w);
+    if (has_bias) plain.rowwise() += b.row(0);
+
+    fast::ProjectionPart part{.depth = d, .count = e};
+    part.w_length = fast::length_of(w.data(), w.size());
+    if (has_bias) part.b_length = fast::length_of(b.data(), e);
+    for (Index i = 0; i < n; ++i) {
+      True squares = 0;
+      True squares_again = 0;
+      for (Index c = 0; c < e; ++c) {
+        const auto true_of = [](double upper, double lower) { return True(True(upper) + True(lower)); };
+        True sum = has_bias ? true_of(b(0, c), b_rest(0, c)) : True(0);
+        for (Index r = 0; r < d; ++r) sum += true_of(x(i, r), x_rest(i, r)) * true_of(w(r, c), w_rest(r, c));
+        squares += pow(True(True(plain(i, c)) - sum), 2);
+        squares_again += pow(True(true_of(hi(i, c), lo(i, c)) - sum), 2);
+      }
+      const double x_length = fast::length_of(x.data() + i * d, d);
+      const double bound = fast::projection_error(x_length, part, fast::units_of<double>());
+      const double bound_again = fast::projection_error(x_length, part, fast::units_of_double_doubles());
+      CHECK(sqrt(squares) <= True(bound));
+      CHECK(sqrt(squares_again) <= True(bound_again));
+      CHECK(bound < 1e-11);
+      CHECK(bound_again < 1e-25);
+    }
+  }
+  CHECK(std::isinf(
+      fast::projection_error(1e200, {.depth = 1, .count = 1, .w_length = 1e200}, fast::units_of<double>())));
+}
+
 TEST_CASE("a row in double-doubles keeps to its bound, which is narrow") {
   if (!kDoublesArePlain) return;
   using True = boost::multiprecision::number<boost::multiprecision::mpfr_float_backend<100>>;

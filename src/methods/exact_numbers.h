@@ -8,16 +8,10 @@
 
 #include "base/key_runs.h"
 #include "base/matrix.h"
+#include "methods/scaled.h"
 #include "problem/problem.h"
 
 namespace qkv {
-
-// Whole numbers, which stand for whole / 10^decimals.
-struct ScaledMatrix {
-  Matrix whole;
-  int decimals = 0;
-  double most = 0;  // no number is larger; below 2^53, so that doubles hold them
-};
 
 class ExactNumbers {
  public:
@@ -34,10 +28,9 @@ class ExactNumbers {
   Index concat_width_ = 0;
   std::optional<KeyRuns> visible_;
   std::optional<ScaledMatrix> v_;
-  MatrixOf<int> ends_;  // of the stretch of equal values that begins here in a column of V
-  bool has_output_ = false;
-  std::optional<ScaledMatrix> w_o_, b_o_;  // as they are multiplied and added
-  int decimals_ = 0;                       // of the result
+  MatrixOf<int> ends_;                   // of the stretch of equal values that begins here in a column of V
+  std::optional<ScaledWeights> output_;  // W_O and b_O
+  int decimals_ = 0;                     // of the result
 };
 
 }  // namespace qkv

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "input/low_parts.h"
+#include "input/short_decimal.h"
 
 namespace qkv {
 
@@ -157,6 +158,18 @@ DoubleDoubles::DoubleDoubles(const Values<double>& upper, const Given& given, bo
 DoubleDoubles::DoubleDoubles(Index rows, Index cols)
     : own_(static_cast<std::size_t>(rows * cols)), low_(own_.size()), hi_stride_(cols), lo_stride_(cols) {
   hi_ = own_.data();
+}
+
+DoubleDoubles::DoubleDoubles(const ScaledMatrix& matrix)
+    : DoubleDoubles(matrix.whole.rows(), matrix.whole.cols()) {
+  const double power = kPowersOfTen[static_cast<std::size_t>(matrix.decimals)];
+  for (std::size_t i = 0; i < own_.size(); ++i) {
+    const double whole = matrix.whole.data()[i];
+    own_[i] = whole / power;
+    // As input/low_parts.cpp: what the quotient times the power lacks is a double.
+    const DoubleDouble product = double_double::product_of(own_[i], power);
+    low_[i] = ((whole - product.hi) - product.lo) / power;
+  }
 }
 
 ProjectionAgain::ProjectionAgain(const Weights& weights, const Given& w, const Given* b, Layout layout)

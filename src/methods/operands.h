@@ -10,6 +10,7 @@
 #include "base/matrix.h"
 #include "fast/attend_again.h"
 #include "fast/bound.h"
+#include "methods/scaled.h"
 #include "problem/problem.h"
 
 namespace qkv {
@@ -130,6 +131,7 @@ class DoubleDoubles {
  public:
   DoubleDoubles(const Values<double>& upper, const Given& given, bool is_turned);
   DoubleDoubles(Index rows, Index cols);
+  explicit DoubleDoubles(const ScaledMatrix& matrix);  // of at most 22 decimals
   DoubleDoubles(const DoubleDoubles&) = delete;
   DoubleDoubles& operator=(const DoubleDoubles&) = delete;
 

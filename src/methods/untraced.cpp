@@ -12,6 +12,7 @@
 #include "fast/attend_again.h"
 #include "fast/bound.h"
 #include "input/float_bytes.h"
+#include "input/short_decimal.h"
 #include "methods/operands.h"
 
 namespace qkv {
@@ -273,7 +274,7 @@ Untraced untraced_in_floats(const Problem& problem, const fast::How& how) { retu
 
 namespace {
 
-// Q, K or V in double-doubles.
+// Q, K or V in double-doubles; those of short decimals without an error of the projection.
 class OperandAgain {
  public:
   OperandAgain(const Problem& problem, const char* name, const fast::How& how) {
@@ -282,6 +283,12 @@ class OperandAgain {
       given_.emplace(*origin.given);
       numbers_.emplace(*given_, *origin.given, false);
       are_known_ = numbers_->are_known();
+      return;
+    }
+    if (const auto exact = scaled_operand(problem, name);
+        exact && exact->decimals <= static_cast<int>(kMostShortDecimals)) {
+      numbers_.emplace(*exact);
+      are_known_ = true;
       return;
     }
     projection_.emplace(origin, problem.layout);
@@ -296,7 +303,7 @@ class OperandAgain {
   bool are_known() const { return are_known_; }
   fast::AgainMatrix view() const { return numbers_->view(); }
   Rows<double> upper() const { return {view().hi, view().hi_stride}; }
-  const Projection* projection() const { return projection_ ? &*projection_ : nullptr; }
+  const Projection* projection() const { return projection_ ? &*projection_ : nullptr; }  // with an error
 
  private:
   std::optional<Values<double>> given_;
