@@ -64,7 +64,6 @@ std::string option_beyond_result(const SharedOptions& o, const Presentation& p) 
   if (o.checks) return "--checks";
   if (o.prove) return "--prove";
   if (p.heat) return "--heat";
-  if (!o.weights.empty()) return "--weights";
   if (o.plain_doubles) return "--plain-doubles";
   if (p.arithmetic != nullptr && !are_floats) return fmt::format("--arithmetic {}", p.arithmetic->name);
   if (std::find(kForms.begin(), kForms.end(), p.format) != kForms.end()) return "";
@@ -80,7 +79,9 @@ bool is_plain(std::string_view section) {
 
 // Matrices as plain numbers where they are that, else as a trace reads them.  nullopt for what can be read
 // only once, and for faults; an error for those that a trace would not find.
-std::optional<ProblemInput> read_input(const SharedOptions& options, int threads, Diagnostics& diagnostics) {
+//   told  what is to be said if the problem is computed from this input
+std::optional<ProblemInput> read_input(const SharedOptions& options, int threads, Diagnostics& told,
+                                       Diagnostics& diagnostics) {
   Diagnostics ignored;  // a trace finds the same
   ProblemInput input;
   input.asks_for_result_alone = true;
@@ -93,18 +94,20 @@ std::optional<ProblemInput> read_input(const SharedOptions& options, int threads
   }
   std::vector<NumbersPtr> all = read_numbers(files, threads);
   auto numbers = all.begin();
-  std::set<std::string> told;  // one file can be K and V
+  std::set<std::string> faulty;  // one file can be K and V
   for (const auto& [section, file] : options.matrix_files) {
     if (NumbersPtr& plain = *numbers++) {
       input.numbers.emplace_back(section, std::move(plain));
     } else {
-      if (is_plain(section) && told.insert(file).second) tell_why_not_plain(file, diagnostics);
+      if (is_plain(section) && faulty.insert(file).second) tell_why_not_plain(file, diagnostics);
       if (diagnostics.has_errors()) continue;
       input.matrices.emplace_back(section, read_source(file, ignored));
     }
   }
   if (ignored.has_errors() || diagnostics.has_errors()) return std::nullopt;
   for (const auto& setting : options.settings) input.settings.push_back(setting);
+  add_checkpoint(options, input, told);
+  if (told.has_errors()) return std::nullopt;
   return input;
 }
 
@@ -325,9 +328,9 @@ Said way_taken(bool is_fast, bool are_floats, Format format, const Untraced& res
 std::optional<Problem> problem_for_result(const SharedOptions& options, const Presentation& presentation,
                                           const std::string& beyond, Diagnostics& diagnostics) {
   if (input_bytes(options) <= kSmallInputs && !options.is_fast) return std::nullopt;
-  const auto input = read_input(options, threads_of(options), diagnostics);
-  if (!input) return std::nullopt;
   Diagnostics told;
+  const auto input = read_input(options, threads_of(options), told, diagnostics);
+  if (!input) return std::nullopt;
   auto problem = read_problem(*input, told);
   if (!problem) {
     for (const Diagnostic& d : told.list()) diagnostics.add(without_empty_source(d));
@@ -428,6 +431,7 @@ std::optional<int> show_result_alone(const SharedOptions& options, const Present
   std::vector<std::string> inputs;
   if (!options.file.empty()) inputs.push_back(options.file);
   for (const auto& [section, file] : options.matrix_files) inputs.push_back(file);
+  if (!options.weights.empty()) inputs.push_back(options.weights);
   const auto note_way = [&] { diagnostics.add({Severity::note, "", nullptr, std::nullopt, way, {}}); };
   if (presentation.format == Format::npy) {
     write_array(*result.values, result_of(*problem).id, options, inputs, diagnostics);

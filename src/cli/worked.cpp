@@ -126,7 +126,8 @@ void check_steps(const std::vector<std::string>& steps, const Plan& plan, Diagno
   }
 }
 
-// What --weights brings; a matrix that has an option of its own stays.
+}  // namespace
+
 void add_checkpoint(const SharedOptions& options, ProblemInput& input, Diagnostics& diagnostics) {
   if (options.weights.empty()) {
     for (const auto& [option, value] :
@@ -166,8 +167,6 @@ void add_checkpoint(const SharedOptions& options, ProblemInput& input, Diagnosti
   }
   if (layout == options.settings.end()) input.settings.emplace_back("layout", "columns");
 }
-
-}  // namespace
 
 About about_of(const Problem& problem, const Diagnostics& diagnostics) {
   About about;

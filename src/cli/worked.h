@@ -21,6 +21,9 @@ struct Worked {
   std::vector<std::string> input_files;
 };
 
+// What --weights brings, as matrices and settings; a matrix that has an option of its own stays.
+void add_checkpoint(const SharedOptions& options, ProblemInput& input, Diagnostics& diagnostics);
+
 // What a report says of the problem before any step; of a gradient nothing yet.
 About about_of(const Problem& problem, const Diagnostics& diagnostics);
 
