@@ -1,10 +1,11 @@
 // The result of a problem alone, for whoever asks for nothing else: without a plan, and without a table of
 // queries by keys (fast/).
 //
-// The digits shown of it are proved all the same: most are decided by the bound of their row; nearly all others
-// by that of their row computed again in double-doubles, a thousand times as slow as the first; and what even
-// that leaves open, true ties for the most part, by the trace of the problem of one query, a thousand times as
-// slow again.  Ties that would come by thousands are told before that (methods/exact_numbers.h).
+// The digits shown of it are proved all the same: most are decided by the bound of their row; nearly all
+// others by that of their row computed again in double-doubles, a thousand times as slow as the first; and
+// what even that leaves open, true ties for the most part, by the trace of the problem of one query, a
+// thousand times as slow again.  Ties that would come by thousands are told before that
+// (methods/exact_numbers.h).
 #pragma once
 
 #include <memory>
