@@ -594,14 +594,97 @@ TEST_CASE("a call that computes is refused; what it would give is not written th
                                    {"inv([1 2;3 4])", "inv"},
                                    {"[[exp(1), 2]]", "exp"},
                                    {"np.linalg.inv(np.array([[1,2],\n[3,4]]))", "np.linalg.inv"},
-                                   {"IdentityMatrix[2]", "IdentityMatrix"}}) {
+                                   {"IdentityMatrix[2]", "IdentityMatrix"},
+                                   {"sqrt([4 9])", "sqrt"},
+                                   {"flipud([1 0; 0 2])", "flipud"},
+                                   {"normalize([3 4])", "normalize"},
+                                   {"int32([1.6 2;3 4])", "int32"},
+                                   {"exp.([1 2;3 4])", "exp."},
+                                   {"rev(c(1,2,3))", "rev"},
+                                   {"softmax(1, 2)", "softmax"},
+                                   {"A([1, 2])", "A"},
+                                   {"转置([[1, 2], [3, 4]])", "转置"},
+                                   {"pd.DataFrame([[1, 2], [3, 4]])", "pd.DataFrame"},
+                                   {"Normalize[{3, 4}]", "Normalize"},
+                                   {"[[1, 2]].sum()", ".sum"}}) {
     const std::string call = text;
     CAPTURE(call);
     CHECK(pasted(call).messages ==
           "error: '" + std::string(name) + "(…)' is a call that computes, and code is not run\n");
   }
-  CHECK(pasted("A(1, 2)").matrix == "A: 1 2");  // a point and its coordinates
+  // A point and its coordinates, and what else stands before a row as its name.
+  CHECK(pasted("A(1, 2)").matrix == "A: 1 2");
+  CHECK(pasted("x_1(1, 2)\nx_2(3, 4)").matrix == "x_1: 1 2 ; x_2: 3 4");
+  CHECK(pasted("小猫(1, 0)\n小狗（0，1）").matrix == "小猫: 1 0 ; 小狗: 0 1");
+  CHECK(pasted("exp (1, 0)\nsum: (0, 1)").matrix == "exp: 1 0 ; sum: 0 1");
+  CHECK(pasted("t1[1, 0]\nt2 [0, 1]").matrix == "t1: 1 0 ; t2: 0 1");
   CHECK(pasted("[[sqrt(2), np.float64(1)]]").matrix == "sqrt(2) 1");
+}
+
+TEST_CASE("a list of arrays is the rows, as Python prints it") {
+  CHECK(pasted("[array([1, 2]), array([3, 4])]") == Pasted{"1 2 ; 3 4", ""});
+  CHECK(pasted("(tensor([1., 2.]), tensor([3., 4.]))") == Pasted{"1. 2. ; 3. 4.", ""});
+}
+
+TEST_CASE("what a call is given is heeded, or refused by its name") {
+  // R fills columns, takes the beginning of a name for the name, and begins again where numbers are missing
+  // (help pages of matrix and array).
+  for (const auto& [call, matrix] : {std::pair{"matrix(1:6, nc=2)", "1 4 ; 2 5 ; 3 6"},
+                                     {"matrix(1:6, nr=3, by=TRUE)", "1 2 ; 3 4 ; 5 6"},
+                                     {"matrix(1:6, 2, 3, TRUE)", "1 2 3 ; 4 5 6"},
+                                     {"matrix(ncol=3, 1:6)", "1 3 5 ; 2 4 6"},
+                                     {"matrix(0, 2, 2)", "0 0 ; 0 0"},
+                                     {"matrix(1:2, 2, 2)", "1 1 ; 2 2"},
+                                     {"matrix(1:2, 2, 2, byrow=T)", "1 2 ; 1 2"},
+                                     {"array(c(1,2,3,4,5,6), dim=c(2,3))", "1 3 5 ; 2 4 6"},
+                                     {"array(1:6, c(2,3))", "1 3 5 ; 2 4 6"},
+                                     {"array(0, dim=c(1,2))", "0 0"},
+                                     {"np.array([1,2,3,4]).reshape((2,2))", "1 2 ; 3 4"},
+                                     {"np.array([1,2,3,4]).reshape(2,2,order='C')", "1 2 ; 3 4"},
+                                     {"tf.constant([1,2,3,4], shape=(2,2))", "1 2 ; 3 4"},
+                                     {"tf.constant([[1,2,3],[4,5,6]], shape=(3,2))", "1 2 ; 3 4 ; 5 6"},
+                                     {"tf.constant(5, shape=(2,2))", "5 5 ; 5 5"},
+                                     {"tf.constant([1,2], tf.float32, (2,1))", "1 ; 2"},
+                                     {"Matrix(2,2,[1,2,3,4])", "1 2 ; 3 4"},
+                                     {"torch.tensor(np.array([1,2,3,4]).reshape(2,2))", "1 2 ; 3 4"},
+                                     {"np.array([[1., 2]], dtype=int)", "1. 2"},
+                                     {"np.array([[0, 1]], dtype=bool)", "0 1"},
+                                     {"np.array([1.5, 2], 'f4')", "1.5 2"},
+                                     {"torch.tensor([1.5, 2]).to('cpu')", "1.5 2"},
+                                     {"tensor(2.5)", "2.5"}}) {
+    const std::string text = call;
+    CAPTURE(text);
+    CHECK(pasted(text).matrix == matrix);
+  }
+  for (const auto& [call, argument] :
+       {std::pair{"np.array([1,2,3,4]).reshape(2,2,order='F')", "order='F'"},
+        {"array(1:8, dim=c(2,2,2))", "dim=c(2,2,2)"},
+        {"matrix(1:6, nrow=n)", "nrow=n"},
+        {"matrix(1:6, n=2)", "n=2"},
+        {"matrix(matrix(1:4,2),1)", "matrix(1:4,2)"},
+        {"rbind(t(c(1,2)), c(3,4))", "t(c(1,2))"},
+        {"np.array([1,2],[3,4])", "[3,4]"},
+        {"np.array([[1,2]]*3)", "*3"},
+        {"np.array([1,2], scale=3)", "scale=3"},
+        {"tensor(indices=[[0],[1]], values=[3.], size=(1, 2))", "indices=[[0],[1]]"}}) {
+    const std::string text = call;
+    CAPTURE(text);
+    CHECK(pasted(text) == Pasted{"refused", "error: '" + std::string(argument) +
+                                                "' is not understood, and may change the matrix\n"});
+  }
+  for (const auto& [call, said] :
+       {std::pair{"np.array([[1.6, 2]]).astype(int)", "'astype(int)' changes the number 1.6"},
+        {"np.array([1.5, 2], dtype=int)", "'dtype=int' changes the number 1.5"},
+        {"np.array([1.5, 2], int)", "'int' changes the number 1.5"},
+        {"np.array([0, 2], dtype=bool)", "'dtype=bool' changes the number 2"},
+        {"torch.tensor([1.5]).to(torch.int32)", "'to(torch.int32)' changes the number 1.5"},
+        {"[[1.5, 2]].astype(np.int64)", "'astype(np.int64)' changes the number 1.5"},
+        {"[2*np.float64(0.5), 1]", "'2*np.float64(0.5)' is not a number"}}) {
+    const std::string text = call;
+    CAPTURE(text);
+    const Pasted read = pasted(text);
+    CHECK(read.messages == "error: " + std::string(said) + "\n");
+  }
 }
 
 TEST_CASE("R's t() and .T turn what was laid out") {

@@ -1,6 +1,7 @@
 #include "input/code_text.h"
 
 #include <algorithm>
+#include <array>
 
 #include "input/fold.h"
 #include "input/forms.h"
@@ -45,102 +46,22 @@ Span without_let(std::string_view text, Span name) {
 
 }  // namespace
 
-bool computes(std::string_view name) {
-  if (name.empty()) return false;
-  const std::size_t point = name.find_last_of(".:");
-  const std::string_view last = point == std::string_view::npos ? name : name.substr(point + 1);
-  for (const std::string_view package : {"np", "numpy", "torch", "tf", "jnp", "jax", "scipy", "F", "nn",
-                                         "math", "Math", "sp", "sympy", "random", "LinearAlgebra"}) {
-    if (point != std::string_view::npos && name.substr(0, name.find_first_of(".:")) == package) return true;
+bool computes(std::string_view name, char bracket, bool holds_list) {
+  if (bracket == '[') {
+    constexpr std::array<std::string_view, 7> kOfMathematica{
+        "Inverse", "Transpose", "IdentityMatrix", "DiagonalMatrix", "Range", "Table", "ConstantArray"};
+    return std::find(kOfMathematica.begin(), kOfMathematica.end(), name) != kOfMathematica.end();
   }
-  for (const std::string_view function : {"zeros",
-                                          "ones",
-                                          "eye",
-                                          "identity",
-                                          "full",
-                                          "empty",
-                                          "rand",
-                                          "randn",
-                                          "randint",
-                                          "randi",
-                                          "random",
-                                          "rnorm",
-                                          "runif",
-                                          "sample",
-                                          "arange",
-                                          "linspace",
-                                          "logspace",
-                                          "range",
-                                          "seq",
-                                          "seq_len",
-                                          "rep",
-                                          "repeat",
-                                          "repmat",
-                                          "tile",
-                                          "reshape",
-                                          "inv",
-                                          "pinv",
-                                          "det",
-                                          "diag",
-                                          "t",
-                                          "transpose",
-                                          "softmax",
-                                          "relu",
-                                          "sigmoid",
-                                          "tanh",
-                                          "exp",
-                                          "log",
-                                          "log2",
-                                          "log10",
-                                          "sin",
-                                          "cos",
-                                          "abs",
-                                          "sum",
-                                          "mean",
-                                          "cumsum",
-                                          "max",
-                                          "min",
-                                          "round",
-                                          "floor",
-                                          "ceil",
-                                          "sort",
-                                          "norm",
-                                          "solve",
-                                          "outer",
-                                          "kron",
-                                          "dot",
-                                          "matmul",
-                                          "mm",
-                                          "einsum",
-                                          "concat",
-                                          "concatenate",
-                                          "stack",
-                                          "hstack",
-                                          "vstack",
-                                          "hcat",
-                                          "vcat",
-                                          "horzcat",
-                                          "vertcat",
-                                          "magic",
-                                          "hilb",
-                                          "fill",
-                                          "collect",
-                                          "crossprod",
-                                          "toeplitz",
-                                          "rot90",
-                                          "flip",
-                                          "triu",
-                                          "tril",
-                                          "Inverse",
-                                          "Transpose",
-                                          "IdentityMatrix",
-                                          "DiagonalMatrix",
-                                          "Range",
-                                          "Table",
-                                          "ConstantArray"}) {
-    if (last == function) return true;
-  }
-  return false;
+  // "A(1, 2)" and "x_1(1, 2)" are points with their coordinates; "t(" and "c(" are functions of R.
+  const std::string_view index = name.substr(std::min<std::size_t>(name.size(), 1));
+  const bool is_point = !name.empty() && is_letter(name[0]) &&
+                        index.find_first_not_of("_0123456789") == std::string_view::npos &&
+                        ((name[0] >= 'A' && name[0] <= 'Z') || !index.empty());
+  // "小猫(1, 0)": no name in code; letters of Greek and Latin may be.
+  const bool is_of_other_script = static_cast<unsigned char>(name.empty() ? '\0' : name[0]) >= 0xe2;
+  if (!holds_list && (is_point || is_of_other_script)) return false;
+  return !name.empty() &&
+         (is_letter(name[0]) || name[0] == '.' || static_cast<unsigned char>(name[0]) >= 0x80);
 }
 
 std::optional<Range> range_at(std::string_view text, std::size_t at, std::size_t end) {

@@ -28,9 +28,11 @@ std::size_t skip_blank(std::string_view text, std::size_t at, std::size_t end);
 // "np.array": where the name at `at` ends; `at` when none is there.
 std::size_t end_of_name(std::string_view text, std::size_t at, std::size_t end);
 
-// Does a call of this name, "np.zeros" or "inv", compute what is not written there?  Not "sqrt", which is
-// part of a number, and not "np.array".
-bool computes(std::string_view name);
+// Does a word with this bracket behind it, "np.zeros(" or "exp.(", call what computes?  A label has a space
+// or
+// ':' behind it, unless it is that of a point, "A(1, 2)", or its bracket is a square one, "t1[1, 0]".
+//   holds_list  another bracket follows: "A([1, 2])" is no point
+bool computes(std::string_view name, char bracket, bool holds_list);
 
 // "1:6" and "1:2:7", the whole numbers from the first to the last.
 struct Range {

@@ -125,16 +125,6 @@ bool is_plain_name(std::string_view name) {
   return true;
 }
 
-std::size_t call_length(std::string_view text) {
-  std::size_t at = 0;
-  while (at < text.size() && (is_ascii_letter(text[at]) || text[at] == '.')) ++at;
-  const std::string_view word = text.substr(0, at);
-  const std::string_view name = word.substr(word.rfind('.') + 1);
-  if (name != "tensor" && name != "array" && name != "matrix") return 0;
-  const bool is_called = at < text.size() && fold_at(text, at).value == '(';
-  return is_called ? at + fold_at(text, at).length : 0;
-}
-
 namespace {
 
 // "np.array(…", but not "sqrt(2)", which is a number.

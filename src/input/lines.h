@@ -53,7 +53,4 @@ bool begins_pasted_matrix(std::string_view text, const Assignment& assignment);
 // Could this be the name before "="?  Not if it holds brackets or separators, or begins as a number does.
 bool is_plain_name(std::string_view name);
 
-// "tensor(", "np.array(", "matrix(" …: where the bracket ends; 0 when the text does not begin so.
-std::size_t call_length(std::string_view text);
-
 }  // namespace qkv

@@ -104,7 +104,7 @@ class PlainReader {
           return false;
         }
       }
-      read_line(begin + call_length(written({begin, line.content.end})), line.content.end);
+      read_line(begin, line.content.end);
       return !is_hopeless() && !is_refused_;
     });
     end_row();
@@ -298,6 +298,10 @@ class PlainReader {
 
   // Brackets are decoration: one too many or too few changes nothing.
   void close_bracket(Span here) {
+    if (!calls_.empty() && calls_.back() == depth_ && fold_at(text_, here.begin).value == ')') {
+      calls_.pop_back();
+      return;
+    }
     if (depth_ > 0) --depth_;
     const bool is_empty = opens_at_ > 0 && skip_blank(text_, opens_at_, here.begin) == here.begin;
     if (depth_ > 0 && is_empty && !empty_row_) empty_row_ = Span{opens_at_ - 1, here.end};
@@ -406,8 +410,19 @@ class PlainReader {
       const bool is_separator = is_space(c.value) || c.value == ';' || c.value == ':' || c.value == '|' ||
                                 c.value == '"' || is_open_bracket(c.value) || is_close_bracket(c.value) ||
                                 (c.value == ',' && !separators_.commas_are_inner);
-      if ((c.value == '(' || c.value == '[') && computes(written({begin, at})))
-        return call({begin, at}, at, end);
+      if (at > begin && (c.value == '(' || c.value == '[')) {
+        const std::size_t inside = skip_blank(text_, at + c.length, end);
+        const bool holds_list = inside < end && is_open_bracket(fold_at(text_, inside).value);
+        // "[array([1, 0]), array([0, 1])]": the list is the row.
+        if (holds_list && fold_at(text_, inside).value == '[' && begins_matrix_call(text_, begin, end)) {
+          calls_.push_back(depth_);
+          return inside;
+        }
+        // "Normalize[{3, 4}]"
+        const bool is_of_mathematica = c.value == '[' && holds_list && fold_at(text_, inside).value == '{';
+        if (is_of_mathematica || computes(written({begin, at}), c.value, holds_list))
+          return call({begin, at}, at, end);
+      }
       if (is_separator) break;
       const std::string_view rest = text_.substr(at, end - at);
       if (at > begin && (arrow_length(rest) > 0 || frame_length(rest) > 0)) break;
@@ -489,7 +504,8 @@ class PlainReader {
   bool is_closed_ = false;  // its bracket was closed
   bool is_comma_last_ = false;
   Span last_comma_;
-  int depth_ = 0;                      // open brackets
+  int depth_ = 0;                      // open brackets, without those of calls
+  std::vector<int> calls_;             // the depths at which a call's bracket is open
   std::vector<std::size_t> opened_;    // brackets ever opened at each depth
   std::optional<Span> third_bracket_;  // the first that stands three deep
 };

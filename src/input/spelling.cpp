@@ -54,9 +54,15 @@ void open_type_call(std::string& text) {
   const std::size_t open = text.find('(');
   if (open == std::string::npos || !text.ends_with(')')) return;
   const std::string_view name = std::string_view(text).substr(sign, open - sign);
-  if (std::find(kNumberTypes.begin(), kNumberTypes.end(), last_name(name)) == kNumberTypes.end()) return;
+  const std::string_view type = last_name(name);
+  const bool is_known = std::find(kNumberTypes.begin(), kNumberTypes.end(), type) != kNumberTypes.end();
+  if (!is_known || !std::all_of(name.begin(), name.end(), is_name_character)) return;  // "2*float(1)"
   std::string inside = text.substr(open + 1, text.size() - open - 2);
   std::erase_if(inside, [](char c) { return c == ' ' || c == '"' || c == '\''; });
+  // "int(2.7)" is 2.
+  const bool is_of_whole = type == "long" || type.find("int") != std::string_view::npos;
+  if (is_of_whole && !std::all_of(inside.begin() + (inside.starts_with('-') ? 1 : 0), inside.end(), is_digit))
+    return;
   replace_all(inside, ",", "/");
   if (sign == 1 && text[0] == '-') {
     inside = inside.starts_with('-') ? inside.substr(1) : "-" + inside;
