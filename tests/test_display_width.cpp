@@ -79,3 +79,16 @@ TEST_CASE("one thing has no plural, and the Chinese sentence brings the noun its
   CHECK(counted(2, "query").en == "2 queries");
   CHECK(counted(2, "key").en == "2 keys");
 }
+
+TEST_CASE("what cannot be seen is spelt out, and joiners only where nothing can be joined") {
+  CHECK(visible("\u200b0.5") == "\\u{200b}0.5");
+  CHECK(visible("1\ufeff\u2060") == "1\\u{feff}\\u{2060}");
+  CHECK(visible("a\u200db") == "a\\u{200d}b");
+  CHECK(visible("👨\u200d👩") == "👨\u200d👩");
+  CHECK(quotable("a\u200d👨\u200d👩") == "a\\u{200d}👨\u200d👩");
+}
+
+TEST_CASE("signs are no letters, digits or pictures") {
+  for (const char32_t sign : U"≈~<=£—“•") CHECK((sign == 0 || is_sign(sign)));
+  for (const char32_t other : U"aZ0_我π½🐱") CHECK(!is_sign(other));
+}

@@ -335,9 +335,77 @@ TEST_CASE("numbered vectors are the rows of the matrix of their letter") {
   CHECK(pasted("t1 = [1, 0]\nt2 = [0, 1]\n", "K") == Pasted{"t1: 1 0 ; t2: 0 1", ""});
 }
 
-TEST_CASE("a column vector is the row of its token") {
-  CHECK(pasted("(1, 2, 3)^T") == Pasted{"1 2 3", "note: a column vector is read as the row of its token\n"});
+TEST_CASE("a column vector behind a label is the row of its token, and alone it is a column") {
+  CHECK(pasted("t1: (1, 2, 3)^T") ==
+        Pasted{"t1: 1 2 3", "note: a column vector is read as the row of its token\n"});
   CHECK(pasted("(1, 2)^T\n(3, 4)^T\n").matrix == "1 2 ; 3 4");
+  for (const std::string text : {"[1 2 3]'", "(1, 2, 3)^T", "[[1,2,3]].T", "W = [1, 2, 3]ᵀ"}) {
+    CAPTURE(text);
+    CHECK(pasted(text) == Pasted{"1 ; 2 ; 3", "note: [X] is transposed, as it is written: 3×1\n"});
+  }
+}
+
+TEST_CASE("a whole number beside a fraction is no product, and two fractions are no number") {
+  const std::string hint = "hint: write a fraction as 3/2 or 1.5, and alone\n";
+  for (const std::string text : {"1½", "½½", "½ ⅓½", "1/½", "½3", "½½ 1", "1\\frac{1}{2} & 1",
+                                 "1 & \\frac{1}{2}\\frac{1}{2}", "-2\\tfrac12"}) {
+    CAPTURE(text);
+    const Rows r = rows(text);
+    CHECK(r.told.find(" error: ") != std::string::npos);
+    CHECK(r.told.find(hint) != std::string::npos);
+  }
+  CHECK(pasted("1/2√2 1").messages == "error: '1/2√2' is not a number\n");  // 0.71 or 0.35
+  CHECK(pasted("½ -½ 3*½ ½/2 2√2").matrix == "1/2 -1/2 3*1/2 1/2/2 2*sqrt(2)");
+  CHECK(pasted("2\\sqrt{2} & \\frac{1}{2}\\sqrt{2} & 3\\cdot\\frac{1}{2}").matrix ==
+        "2*sqrt(2) 1/2*sqrt(2) 3*1/2");
+}
+
+TEST_CASE("a first cell that is meant as a number is never the label of its row") {
+  for (const auto& [text, cell] : {std::pair{"[[math.pi, 1],[math.pi, 2]]", "math.pi"},
+                                   {"[[e^2,1],[e^3,2]]", "e^2"},
+                                   {"e^2 1\ne^3 2", "e^2"},
+                                   {"[[x+1,1],[x+2,2]]", "x+1"},
+                                   {"π 1\nπ 2", "π"},
+                                   {"≈0.5 1", "≈0.5"},
+                                   {"[[~0.5,1],[~0.7,2]]", "~0.5"},
+                                   {"<0.01, 0.5", "<0.01"},
+                                   {"=1/2,2", "=1/2"},
+                                   {"=A1,2\n=B1,3", "=A1"},
+                                   {"£5 1", "£5"},
+                                   {"——0.5 1", "——0.5"},
+                                   {"True 1\nFalse 2", "True"},
+                                   {"[int(2.7), 1]", "int(2.7)"},
+                                   {"\\sqrt[3]{8}&1", "\\sqrt[3]{8}"},
+                                   {"O 1\nl 0", "O"},
+                                   {"| a | b |\n|---|---|\n| ≈0.5 | 1 |\n| ≈0.7 | 2 |", "≈0.5"},
+                                   {"\u200b0.5 1", "\\u{200b}0.5"},
+                                   {"matrix(c(x,y,1,2),2)", "x"}}) {
+    const std::string paste = text;
+    CAPTURE(paste);
+    CHECK(pasted(paste).messages.find("error: '" + std::string(cell) + "' is not a number\n") !=
+          std::string::npos);
+  }
+  CHECK(rows("≈0.5 1").told.find("hint: write the number alone, without '≈'") != std::string::npos);
+  CHECK(rows("1 \u200b2").told.find("hint: an invisible character, U+200B; delete it") != std::string::npos);
+  CHECK(rows("[[x^2, 1], [y, 2]]").told.find("':'") == std::string::npos);  // no label there
+}
+
+TEST_CASE("names before numbers are labels, also in brackets and in LaTeX") {
+  CHECK(pasted("[[cat, 1], [x_1, 2]]").matrix == "cat: 1 ; x_1: 2");
+  CHECK(pasted("[['cat', 1], ['dog', 2]]").matrix == "'cat': 1 ; 'dog': 2");
+  CHECK(pasted("[[\"a.b\", 1], [\"c^d\", 2]]").matrix == "a.b: 1 ; c^d: 2");
+  CHECK(pasted("\\text{小猫} & 1 \\\\ \\textbf{the dog} & 2").matrix == "小猫: 1 ; the dog: 2");
+  CHECK(pasted("<pad> 1\n<0x0A> 2\ne.g. 3\nand/or 4\n🐱1 5").matrix ==
+        "<pad>: 1 ; <0x0A>: 2 ; e.g.: 3 ; and/or: 4 ; 🐱1: 5");
+  CHECK(pasted("O 1\nA 0").matrix == "O: 1 ; A: 0");
+}
+
+TEST_CASE("strings of JSON that name values are cells") {
+  constexpr CellRules kValues{.symbols = true};
+  CHECK(pasted("[[\"v0\",\"v1\"],[\"v1\",2]]", "V", kValues) == Pasted{"v0 v1 ; v1 2", ""});
+  CHECK(pasted("[[\"v0\",1],[\"v1\",2]]", "V", kValues) == Pasted{"v0 1 ; v1 2", ""});
+  CHECK(pasted("[[1,\"a\"],[\"b\",2]]", "V", kValues) == Pasted{"1 a ; b 2", ""});
+  CHECK(pasted("[[\"cat\",1],[\"dog\",2]]", "V", kValues).matrix == "cat: 1 ; dog: 2");
 }
 
 TEST_CASE("arrows stand behind labels") {

@@ -26,7 +26,15 @@ std::optional<std::size_t> invalid_utf8_at(std::string_view text);
 std::size_t character_count(std::string_view text);
 int column_width(std::string_view text);
 
-// The text with control characters (C0, DEL, C1), line separators and bidi controls spelt out.
+// Nothing shows where it stands, and it takes no column: a zero-width space, a word joiner, a byte order
+// mark.
+bool is_invisible(char32_t c);
+
+// Punctuation, or a sign of mathematics or of money: no letter, digit or picture.
+bool is_sign(char32_t c);
+
+// The text with control characters (C0, DEL, C1), line separators, bidi controls and invisible characters
+// spelt out.  Joiners stay between characters that they may join, in emoji and in scripts of India.
 std::string visible(std::string_view text);
 
 // The same, cut with "…" after 60 columns: for a word quoted in a message.

@@ -43,7 +43,17 @@ bool is_name(std::string_view text) {
 // What somebody may have meant by a character that no number holds.
 Said hint_for_character(std::string_view at) {
   if (at.empty()) return {};
-  const char32_t c = first_code_point(at).value;
+  const auto [c, length] = first_code_point(at);
+  if ((c >= 0xbc && c <= 0xbe) || (c >= 0x2150 && c <= 0x215e))
+    return say({"write a fraction as 3/2 or 1.5, and alone", "分数写作 3/2 或 1.5，并且单独写"});
+  if (is_invisible(c))
+    return say({"an invisible character, U+{0}; delete it", "这里有看不见的字符 U+{0}；请删去"},
+               fmt::format("{:04X}", static_cast<unsigned>(c)));
+  // "≈0.5", "<0.01", "=1/2", "£5"
+  const bool is_before_digit =
+      at.size() > length && (is_digit(at[length]) || at[length] == '.' || at[length] == '-');
+  if (std::u32string_view(U"≈~∼≃≅<>=≤≥±$£€¥'“‘•").find(c) != std::u32string_view::npos && is_before_digit)
+    return say({"write the number alone, without '{0}'", "请只写数，不要写“{0}”"}, at.substr(0, length));
   switch (c) {
     case U'O':
     case U'o':
@@ -86,14 +96,19 @@ bool is_complex(std::string_view lower) {
 Said hint_for_word(std::string_view word) {
   const std::string lower = in_lower_case(word);
   if (lower == "o" || lower == "l" || word == "I") return hint_for_character(word);
-  if (lower == "e" || lower == "pi") {
+  if (lower == "e" || lower == "pi" || lower == "π" || lower.ends_with(".pi") || lower.ends_with(".e")) {
     return say({"write the constant out as a decimal number", "请把这个常数写成小数"});
   }
   if (lower == "infinity") return say({"write infinity as inf", "无穷大写作 inf"});
   if (lower == "true" || lower == "false") return say({"write 1 or 0", "请写 1 或 0"});
-  if (lower == "na" || lower == "<na>" || lower == "n/a" || lower == "null" || lower == "none" || word == "-" || word == "--" ||
-      word == "—") {
+  if (lower == "na" || lower == "<na>" || lower == "n/a" || lower == "null" || lower == "none" ||
+      word == "-" || word == "--" || word == "—") {
     return say({"a missing value; every cell needs a number", "缺失值；每个单元格都要有一个数"});
+  }
+  for (const std::string_view command : {"\\frac", "\\dfrac", "\\tfrac"}) {
+    const std::size_t at = word.rfind(command);
+    if (at != std::string_view::npos && at > 0 && (is_digit(word[at - 1]) || word[at - 1] == '}'))
+      return say({"write a fraction as 3/2 or 1.5, and alone", "分数写作 3/2 或 1.5，并且单独写"});
   }
   if (is_complex(lower)) {
     return say({"a complex number; attention is over the real numbers", "这是复数；注意力只用实数"});

@@ -92,7 +92,8 @@ bool CellReader::is_meant_as_number(const Word& word) const {
   NumberError ignored;
   const std::optional<Number> number = parse_number(text, ignored);
   if (number && (is_legal(*number) || number->kind == Number::Kind::nan)) return true;
-  if (text == "e" || text == "pi" || text.starts_with("sqrt")) return true;
+  if (text == "e" || text == "pi" || text.starts_with("sqrt") || is_number_word(text)) return true;
+  if (is_number_gone_wrong(text)) return true;
   const auto other = respelt(text, rules_.truth);
   return other && parse_number(*other, ignored);
 }

@@ -564,6 +564,7 @@ void lay_out(const Paste& paste, const Value& value, WordTable& table, std::size
       out.cell(flat[value.is_filled_by_columns ? j * rows + i : i * cols + j]);
     }
     out.end_row();
+    table.rows.back().first_word = FirstWord::cell;
   }
   if (value.is_filled_by_columns && rows > 1 && cols > 1) {
     paste.faults.note(value.list, say({"R's matrix() fills column by column, unless it says byrow = TRUE",

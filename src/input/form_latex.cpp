@@ -163,7 +163,22 @@ class LatexRows {
     const bool is_plain = written.find_first_of("\\{$~_^") == std::string_view::npos;
     auto number = is_plain || is_elision(written) ? std::nullopt : latex_number(written);
     if (written == "\\_") number = "_";
+    // "the dog" is no product.
+    if (const auto shown = shown_text(written); shown && (!number || shown->find(' ') != std::string::npos))
+      number = shown;
     add(number ? table_.spelt(span, *number) : Word{span});
+  }
+
+  // "\text{小猫}" → "小猫"
+  static std::optional<std::string> shown_text(std::string_view latex) {
+    for (const std::string_view command :
+         {"\\text{", "\\textbf{", "\\textit{", "\\mathrm{", "\\mathbf{", "\\mbox{"}) {
+      if (!latex.starts_with(command)) continue;
+      const std::string_view inside = latex.substr(command.size(), latex.size() - command.size() - 1);
+      const bool is_plain = latex.ends_with('}') && inside.find_first_of("\\{}$") == std::string_view::npos;
+      return is_plain ? std::optional(std::string(inside)) : std::nullopt;
+    }
+    return std::nullopt;
   }
 
   void add(Word word) {
@@ -174,7 +189,9 @@ class LatexRows {
   void end_row() {
     cells_ = 0;
     is_cell_read_ = false;
+    const std::size_t before = table_.rows.size();
     rows_.end_row();
+    if (table_.rows.size() > before) table_.rows.back().first_word = FirstWord::name;
   }
 
   bool is_environment_;

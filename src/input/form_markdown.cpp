@@ -217,8 +217,12 @@ class MarkdownTable {
     // | 1 | 2 |: every column is counted, so none holds labels.
     if (heading_.cells.size() > 1 && written(heading_.cells[0]) == "1" && written(heading_.cells[1]) == "2")
       return false;
-    return std::all_of(rows_.begin(), rows_.end(),
-                       [&](const Row& r) { return !r.cells.empty() && !looks_like_number(r.cells[0]); });
+    const bool are_letters_for_digits = std::all_of(rows_.begin(), rows_.end(), [&](const Row& r) {
+      return !r.cells.empty() && is_letter_for_digit(written(r.cells[0]));
+    });
+    return !are_letters_for_digits && std::all_of(rows_.begin(), rows_.end(), [&](const Row& r) {
+      return !r.cells.empty() && !looks_like_number(r.cells[0]);
+    });
   }
 
   bool is_word(Span cell) const {
@@ -235,8 +239,9 @@ class MarkdownTable {
     const std::string text = folded(written(cell));
     NumberError ignored;
     const auto number = parse_number(text, ignored);
-    return text.empty() || (number && number->kind != Number::Kind::symbol) || respelt(text, false) ||
-           latex_number(text).has_value() || (text[0] >= '0' && text[0] <= '9') || text[0] == '-';
+    return text.empty() || is_number_gone_wrong(text) || (number && number->kind != Number::Kind::symbol) ||
+           respelt(text, false) || latex_number(text).has_value() || (text[0] >= '0' && text[0] <= '9') ||
+           text[0] == '-';
   }
 
   // 1 2 3 … under an empty heading name no row.

@@ -121,8 +121,10 @@ class LatexNumber {
         continue;
       }
       const std::size_t begin = at_;
+      bool begins_with_number = is_digit(peek());
       if (peek() == '\\') {
         const std::string_view name = command();
+        begins_with_number = name.ends_with("frac");
         if (name == "times" || name == "cdot" || name == "ast") continue;
         if (name == "div") {
           is_divided = true;
@@ -137,6 +139,10 @@ class LatexNumber {
                                  is_digit(text_[begin]) && begin > 0 && is_white(text_[begin - 1]);
       if (is_juxtaposed && !is_divided && !follows_sign(begin))
         return std::nullopt;  // "1 0": an & was forgotten
+      // "1\frac{1}{2}" is one and a half, no product.
+      const bool is_mixed =
+          begins_with_number && !result.factors.empty() && is_digit(result.factors.back().second[0]);
+      if (is_mixed && !is_divided && !follows_sign(begin)) return std::nullopt;
       result.times(is_divided, *next);
       is_divided = false;
     }

@@ -216,13 +216,15 @@ class MatrixReader {
                 "每个数都用“.”作小数点，千位之间不要加符号"});
   }
 
-  // "(1, 2, 3)^T" is how books write the vector of one token; a matrix is transposed.
+  // "t1: (1, 2, 3)^T" is how books write the vector of one token; without a label it is a matrix, and
+  // transposed.
   void turn() {
     const std::size_t signs = table_.transpositions.size();
-    if (signs == 1 && result_.rows > 1) table_.is_transposed = !table_.is_transposed;
-    if (signs == 1 && result_.rows == 1) {
+    const bool is_of_token = result_.rows == 1 && !result_.row_labels.empty();
+    if (signs == 1 && !is_of_token) table_.is_transposed = !table_.is_transposed;
+    if (signs == 1 && is_of_token) {
       faults_.note(table_.transpositions.front(),
-                   say({"a column vector is read as the row of its token", "列向量读作它那个 token 的一行"}));
+                   say({"a column vector is read as the row of its token", "列向量读作该 token 对应的一行"}));
     }
     if (!table_.is_transposed) return;
     const auto rows = static_cast<std::size_t>(result_.rows);
@@ -244,6 +246,54 @@ class MatrixReader {
   }
 
   // ---- labels ----
+
+  // Letters of any script, digits and spaces: no "math.pi", and nothing that computes.  'a' is quoted in
+  // Python.
+  bool is_row_name(const Word& word) const {
+    if (word.is_quoted) return true;
+    if (word.is_missing || CellReader::is_too_long(word)) return false;
+    std::string_view name =
+        word.spelling < 0 ? written(word.span) : table_.spellings[static_cast<std::size_t>(word.spelling)];
+    if (name.size() > 2 && name.front() == '\'' && name.back() == '\'')
+      name = name.substr(1, name.size() - 2);
+    for (std::size_t at = 0; at < name.size();) {
+      const CodePoint c = first_code_point(name.substr(at));
+      if (c.value != '_' && is_sign(c.value)) return false;
+      at += c.length;
+    }
+    return !name.empty();
+  }
+
+  // A first word without its mark, of a row in which it may be a label.
+  bool may_be_label(const RowText& row) const {
+    const Word& first = table_.words[row.first];
+    NumberError ignored;
+    if (cells_.is_meant_as_number(first) || (first.is_quoted && cells_.number(first, ignored))) return false;
+    return row.first_word == FirstWord::label || (row.first_word == FirstWord::name && is_row_name(first));
+  }
+
+  // [["v0", "v1"], ["v1", 2]]: what JSON has no other way to write.  Words of which some stand behind the
+  // first are no labels, and the usual names of values are none anywhere.
+  bool are_quotes_of_symbols() const {
+    bool has_any = false;
+    bool are_usual = true;
+    bool are_behind_first = false;
+    for (const RowText& row : table_.rows) {
+      if (row.first_word != FirstWord::name || row.label != Label::none) return false;
+      for (std::size_t i = row.first; i < row.last; ++i) {
+        const Word& word = table_.words[i];
+        if (!word.is_quoted || CellReader::is_too_long(word)) continue;
+        NumberError ignored;
+        const auto number = parse_number(cells_.folded(word).text, ignored);
+        if (!number || number->kind == Number::Kind::finite) return false;
+        if (number->kind != Number::Kind::symbol) continue;
+        has_any = true;
+        are_usual = are_usual && is_usual_symbol(number->text);
+        are_behind_first = are_behind_first || i > row.first;
+      }
+    }
+    return has_any && (are_usual || (are_behind_first && rules_.symbols));
+  }
 
   // "1[-1.8, 0.7]": the number of the line, as web pages copy it with their code.
   void drop_line_numbers() {
@@ -273,14 +323,15 @@ class MatrixReader {
   }
 
   void find_unmarked_labels() {
-    const bool all_begin_with_a_label =
-        std::all_of(table_.rows.begin(), table_.rows.end(), [&](const RowText& row) {
-          if (row.label != Label::none) return true;
-          if (row.words() < 2) return false;  // ":" alone has none
-          const Word& first = table_.words[row.first];
-          NumberError ignored;
-          return !cells_.is_meant_as_number(first) && !(first.is_quoted && cells_.number(first, ignored));
-        });
+    const bool all_begin_with_a_label = std::all_of(table_.rows.begin(), table_.rows.end(),
+                                                    [&](const RowText& row) {
+                                                      if (row.label != Label::none) return true;
+                                                      if (row.words() < 2)
+                                                        return false;  // ":" alone has none
+                                                      return may_be_label(row);
+                                                    }) &&
+                                        !are_letters_for_digits();
+    const bool are_symbols = are_quotes_of_symbols();
     const bool are_before_cells = rules_.symbols && has_words_before_cells();
     bool has_labels = false;
     // "1.5","2.5": quotes around every word are those of a spreadsheet, and make no label.
@@ -291,9 +342,11 @@ class MatrixReader {
                          [](const Word& word) { return word.is_quoted; });
     });
     for (RowText& row : table_.rows) {
-      const bool is_quoted = !are_all_quoted && row.words() > 1 && table_.words[row.first].is_quoted &&
+      const bool is_quoted = !are_all_quoted && !are_symbols && row.words() > 1 &&
+                             table_.words[row.first].is_quoted &&
                              !is_number_in_quotes(table_.words[row.first]);
-      if (row.label == Label::none && (all_begin_with_a_label || are_before_cells || is_quoted))
+      if (row.label == Label::none &&
+          ((all_begin_with_a_label && !are_symbols) || are_before_cells || is_quoted))
         row.label = Label::before_bracket;
       has_labels = has_labels || row.label != Label::none;
       // A label without its mark: whether it counts as a cell cannot be said.
@@ -310,6 +363,14 @@ class MatrixReader {
     }
   }
 
+  // "O 1" above "l 0": more likely digits than labels.
+  bool are_letters_for_digits() const {
+    return std::all_of(table_.rows.begin(), table_.rows.end(), [&](const RowText& row) {
+      return row.label == Label::none && row.words() > 1 && !table_.words[row.first].is_quoted &&
+             is_letter_for_digit(written(table_.words[row.first].span));
+    });
+  }
+
   bool is_usual_symbol(std::string_view word) const {
     return word[0] == 'v' && word.find_first_not_of("0123456789", 1) == std::string_view::npos;
   }
@@ -317,7 +378,7 @@ class MatrixReader {
   // "r0 <tab> 1 <tab> 2" on every line of a table: in V too the word is a label, though it could be a symbol.
   bool has_words_before_cells() {
     for (const RowText& row : table_.rows) {
-      if (row.label != Label::none || row.words() < 2) return false;
+      if (row.label != Label::none || row.words() < 2 || row.first_word == FirstWord::cell) return false;
       const Word& first = table_.words[row.first];
       NumberError ignored;
       const auto symbol = first.is_missing ? std::nullopt : cells_.number(first, ignored);
@@ -479,8 +540,8 @@ class MatrixReader {
                                       [](std::size_t at, const RowText& r) { return at < r.span.begin; });
     if (row == table_.rows.begin()) return false;
     const RowText& found = *(row - 1);
-    return found.words() > 1 && table_.words[found.first].span == word.span &&
-           !cells_.is_meant_as_number(word);
+    return found.words() > 1 && found.first_word == FirstWord::label &&
+           table_.words[found.first].span == word.span && !cells_.is_meant_as_number(word);
   }
 
   // In V the letter O is a legal symbol, and hardly ever meant as one.

@@ -459,6 +459,7 @@ class PlainReader {
     is_row_open_ = true;
     is_closed_ = false;
     row_ = {.span = {at, at}, .first = table_.words.size(), .last = table_.words.size()};
+    if (depth_ > 0) row_.first_word = FirstWord::name;
   }
 
   void add_word(Word word) {

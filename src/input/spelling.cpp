@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "base/display_width.h"
+
 namespace qkv {
 namespace {
 
@@ -89,9 +91,11 @@ void write_roots(std::string& text) {
     if (end == begin) return;
     text.replace(at, end - at, "sqrt(" + text.substr(begin, end - begin) + ")");
   }
-  // "2sqrt(2)": a product without its sign.
+  // "2sqrt(2)": a product without its sign.  In "1/2sqrt(2)" nobody can tell what is divided by.
   for (std::size_t at = text.find("sqrt"); at != std::string::npos; at = text.find("sqrt", at + 5)) {
-    if (at > 0 && is_digit(text[at - 1])) text.insert(at, "*");
+    std::size_t begin = at;
+    while (begin > 0 && (is_digit(text[begin - 1]) || text[begin - 1] == '.')) --begin;
+    if (begin < at && (begin == 0 || text[begin - 1] != '/')) text.insert(at, "*");
   }
 }
 
@@ -159,10 +163,18 @@ void write_fractions(std::string& text) {
                                                                                      {"⁄", "/"}}};
   replace_all(text, "//", "/");
   for (const auto& [sign, fraction] : kFractions) {
-    const std::size_t at = text.find(sign);
-    // "1½" is one and a half: no product.
-    if (at == std::string::npos || (fraction != "/" && at > 0 && is_digit(text[at - 1]))) continue;
-    replace_all(text, sign, fraction);
+    if (fraction == "/") {
+      replace_all(text, sign, fraction);
+      continue;
+    }
+    // "1½" is one and a half, no product; nobody can tell what "½½" is, and "1/½" is not 1/1/2.
+    for (std::size_t at = text.find(sign); at != std::string::npos; at = text.find(sign, at + 1)) {
+      const std::size_t end = at + sign.size();
+      const bool is_alone =
+          (at == 0 || std::string_view("+-*(").find(text[at - 1]) != std::string_view::npos) &&
+          (end == text.size() || std::string_view("*/)%").find(text[end]) != std::string_view::npos);
+      if (is_alone) text.replace(at, sign.size(), fraction);
+    }
   }
 }
 
@@ -293,6 +305,58 @@ bool is_elision(std::string_view word) {
     if (word == dots || word == std::string(dots) + std::string(dots)) return true;
   }
   return word.size() >= 2 && word.find_first_not_of('.') == std::string_view::npos;
+}
+
+bool is_number_gone_wrong(std::string_view folded) {
+  constexpr std::array<std::string_view, 14> kOfNumbers{"e",  "pi",    "π",     "sqrt", "exp", "log", "ln",
+                                                        "np", "numpy", "torch", "math", "tau", "inf", "Math"};
+  if (folded.empty()) return false;
+  // "math.pi", "e^2", "pi/2", "√2π"
+  bool has_operator = false;
+  bool has_name = false;
+  bool are_all_of_numbers = true;
+  bool has_invisible = false;
+  std::string_view seen;  // without what is invisible
+  for (std::size_t at = 0; at < folded.size();) {
+    const CodePoint c = first_code_point(folded.substr(at));
+    if (is_invisible(c.value)) {
+      has_invisible = true;
+    } else if (seen.empty()) {
+      seen = folded.substr(at);
+    }
+    const bool begins_name = c.value != '_' && c.value != U'√' && !is_sign(c.value) && !is_digit(folded[at]);
+    std::size_t end = at + c.length;
+    if (begins_name) {
+      while (end < folded.size() && !is_digit(folded[end]) &&
+             !is_sign(first_code_point(folded.substr(end)).value))
+        end += first_code_point(folded.substr(end)).length;
+      has_name = true;
+      const std::string_view name = folded.substr(at, end - at);
+      are_all_of_numbers =
+          are_all_of_numbers && std::find(kOfNumbers.begin(), kOfNumbers.end(), name) != kOfNumbers.end();
+    } else {
+      has_operator = has_operator || std::string_view(".^*/(+").find(folded[at]) != std::string_view::npos;
+    }
+    at = end;
+  }
+  const char32_t begin = first_code_point(folded).value;
+  const bool is_fraction_sign = (begin >= 0xbc && begin <= 0xbe) || (begin >= 0x2150 && begin <= 0x215e);
+  if (is_fraction_sign || folded == "π" || (has_name && has_operator && are_all_of_numbers)) return true;
+  if (seen.empty()) return false;
+  // "≈0.5", "<0.01", "=1/2", "—0.5", and "=A1" of a spreadsheet; but not "<0x0A>", a token.
+  std::string_view behind = seen;  // its signs
+  while (!behind.empty() && is_sign(first_code_point(behind).value))
+    behind.remove_prefix(first_code_point(behind).length);
+  const bool begins_number = !behind.empty() && is_digit(behind[0]);
+  if (has_invisible && begins_number) return true;
+  if (behind.empty() || behind.size() == seen.size() || seen[0] == '#' || seen.back() == '>') return false;
+  const bool is_formula =
+      seen[0] == '=' && ((behind[0] >= 'A' && behind[0] <= 'Z') || (behind[0] >= 'a' && behind[0] <= 'z'));
+  return begins_number || is_formula;
+}
+
+bool is_letter_for_digit(std::string_view word) {
+  return word == "O" || word == "o" || word == "l" || word == "I";
 }
 
 bool is_missing_value(std::string_view word) {

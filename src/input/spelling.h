@@ -32,6 +32,13 @@ std::size_t thousands_space_length(std::string_view folded, std::size_t at);
 // "...", "⋯", "\cdots": numbers were left out when the matrix was printed.
 bool is_elision(std::string_view word);
 
+// "≈0.5", "<0.01", "=1/2", "math.pi", "e^2", or an invisible character beside digits: meant as a number, and
+// not readable as one.
+bool is_number_gone_wrong(std::string_view folded);
+
+// "O" and "l", for 0 and 1.
+bool is_letter_for_digit(std::string_view word);
+
 // "NA", "null", "None": a value that is missing.
 bool is_missing_value(std::string_view word);
 

@@ -26,11 +26,16 @@ struct Word {
 
 enum class Label { none, marked, before_bracket };
 
+// What an unmarked first word may be, if no number: outside brackets any label; inside them, and in LaTeX, a
+// plain name, for "math.pi" there is a cell that cannot be read; in one list that is laid out, no label.
+enum class FirstWord { label, name, cell };
+
 struct RowText {
   Span span;              // from the first character to the last
   std::size_t first = 0;  // words[first, last)
   std::size_t last = 0;
-  Label label = Label::none;              // if not none, the first word is the label
+  Label label = Label::none;  // if not none, the first word is the label
+  FirstWord first_word = FirstWord::label;
   bool is_broken = false;                 // an error hides how many numbers it has
   std::optional<Span> comma_at_end = {};  // outside brackets: perhaps a number is missing behind it
 
