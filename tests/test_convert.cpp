@@ -83,7 +83,7 @@ const std::vector<std::string> kBlanks{"_", "1", "-0.5"};   // as on a sheet of 
 const std::vector<std::string> kLabels{"我",  "喜欢", "t1",       "a,b",      "a|b",   "#x",  "=1+2",
                                        "'q",  "a b",  "\\",       "*a*",      "_u_",   "x$y", "[z]",
                                        "a:b", "a;b",  "~",        "苹果，梨", "→",     "%",   "-x",
-                                       "`c`", "<br>", "www.x.yz", "a@b",      "&amp;", "$"};
+                                       "`c`", "<br>", "www.x.yz", "a@b",      "&amp;", "$",   "x \"q\""};
 
 NamedMatrix random_matrix(Bits& random, bool has_others, bool has_symbols, bool has_labels, bool is_named) {
   NamedMatrix m{
@@ -99,6 +99,11 @@ NamedMatrix random_matrix(Bits& random, bool has_others, bool has_symbols, bool 
     for (Index i = 0; i < m.rows; ++i) m.row_labels.push_back(kLabels[below(random, kLabels.size())]);
   }
   return m;
+}
+
+const MatrixForm& form_named(std::string_view name) {
+  const auto forms = matrix_forms();
+  return *std::find_if(forms.begin(), forms.end(), [&](const MatrixForm& f) { return f.name == name; });
 }
 
 bool fits(const MatrixForm& form, const std::vector<NamedMatrix>& matrices) {
@@ -318,4 +323,23 @@ TEST_CASE("a sentence is refused in one word; letters with numbers stay values")
   CHECK(converted("[V]\napple\npear\n") == "V 2×1: apple ; pear\n");
   // A word among numbers is a mistake, not a sentence.
   CHECK(first_lines(converted("1 2\n3 four\n")) == "m.txt:2:3: error: 'four' is not a number\n   2 | 3 four");
+}
+
+TEST_CASE("objects on lines of their own are all read, and nothing beside an object is passed over") {
+  CHECK(converted("{\"Q\":[[1,2]]}\n{\"K\":[[3,4]]}\n") == "Q 1×2: 1 2\nK 1×2: 3 4\n");
+  CHECK(read_all("{\"Q\":[[1,2]]}\n{\"Q\":[[3,4]]}").errors.find("[Q] stands twice") != std::string::npos);
+  CHECK(read_all("{\"Q\":[[1,2]]} junk").errors != "");
+}
+
+TEST_CASE("a label that holds quotes is written with both, and read again") {
+  const Read read = read_all("\"x \"\"q\"\"\",1,2");
+  CHECK(meaning(read.matrices) == " 1×2: x \"q\": 1 2\n");
+  CHECK(print(form_named("plain"), read.matrices, Together::one) == "\"x \"\"q\"\"\" | 1 2\n");
+}
+
+TEST_CASE("symbols written as JSON are symbols when read, under no name too") {
+  const Read read = read_all("[V]\nv0 v1\nv1 2\n");
+  const std::string text = print(form_named("json"), read.matrices, Together::named);
+  CHECK(meaning(read_all(text).matrices) == meaning(read.matrices));
+  CHECK(meaning(read_all("[[\"v0\",\"v1\"],[\"v1\",2]]").matrices) == " 2×2: v0 v1 ; v1 2\n");
 }

@@ -30,8 +30,12 @@ std::string row_label_text(const std::string& name) {
   NumberError ignored;
   const auto number = parse_number(name, ignored);
   const bool looks_like_number = number && number->kind != Number::Kind::symbol;
-  if (looks_like_number || name.find('"') != std::string::npos) return "";
-  return (needs_quotes(name) ? "\"" + visible(name) + "\"" : visible(name)) + " | ";
+  if (looks_like_number) return "";
+  std::string text = visible(name);
+  if (!needs_quotes(name)) return text + " | ";
+  for (std::size_t at = text.find('"'); at != std::string::npos; at = text.find('"', at + 2))
+    text.insert(at, 1, '"');
+  return "\"" + text + "\" | ";
 }
 
 }  // namespace qkv

@@ -69,12 +69,13 @@ bool is_bracket_at(std::string_view text, std::size_t at, std::size_t end) {
   return at < end && is_open_bracket(fold_at(text, at).value);
 }
 
-std::vector<NamedPiece> json_pieces(std::string_view text, Span body) {
-  std::vector<NamedPiece> pieces;
-  std::size_t at = skip_blank(text, body.begin, body.end);
-  if (at >= body.end || text[at] != '{') return {};
-  const std::size_t close = end_of_bracket(text, at, body.end);
-  if (text[close - 1] != '}') return {};  // cut off
+namespace {
+
+// The members of the object at `at`, and where it ends; nullopt where it is none.
+std::optional<std::size_t> json_object(std::string_view text, std::size_t at, std::size_t end,
+                                       std::vector<NamedPiece>& pieces) {
+  const std::size_t close = end_of_bracket(text, at, end);
+  if (text[close - 1] != '}') return std::nullopt;  // cut off
   at = skip_blank(text, at + 1, close);
   while (at < close && (text[at] == '"' || text[at] == '\'')) {
     const std::size_t quote = text.find(text[at], at + 1);
@@ -90,7 +91,23 @@ std::vector<NamedPiece> json_pieces(std::string_view text, Span body) {
     pieces.push_back(piece);
     at = skip_blank(text, std::min(at + 1, close), close);
   }
-  return pieces;
+  return close;
+}
+
+}  // namespace
+
+std::vector<NamedPiece> json_pieces(std::string_view text, Span body) {
+  std::vector<NamedPiece> pieces;
+  std::size_t at = skip_blank(text, body.begin, body.end);
+  // JSON Lines: an object on every line.
+  while (at < body.end && text[at] == '{') {
+    const std::size_t before = pieces.size();
+    const auto close = json_object(text, at, body.end, pieces);
+    if (!close || pieces.size() == before) return {};
+    at = skip_blank(text, *close, body.end);
+    if (at < body.end && (text[at] == ',' || text[at] == ';')) at = skip_blank(text, at + 1, body.end);
+  }
+  return at < body.end ? std::vector<NamedPiece>{} : pieces;
 }
 
 std::vector<NamedPiece> named_pieces(std::string_view text, Span body) {
