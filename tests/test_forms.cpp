@@ -408,6 +408,55 @@ TEST_CASE("strings of JSON that name values are cells") {
   CHECK(pasted("[[\"cat\",1],[\"dog\",2]]", "V", kValues).matrix == "cat: 1 ; dog: 2");
 }
 
+TEST_CASE("a line of single dashes makes a table below a heading, and is missing values elsewhere") {
+  for (const std::string dashes : {"|-|-|", "|:-|-:|", "| - | :-: |"}) {
+    CAPTURE(dashes);
+    CHECK(pasted("| a | b |\n" + dashes + "\n| 1 | 2 |") == in_form("1 2", "a Markdown table"));
+  }
+  CHECK(pasted("| a | b |\n|---|---|\n| 1 | 2 |\n| - | - |").messages.find("error: '-' is not a number") !=
+        std::string::npos);
+}
+
+TEST_CASE("Excel's first line says what separates") {
+  const std::string note =
+      "note: commas in [X] are read as decimal points, because ';' separates the numbers\n";
+  CHECK(pasted("sep=;\n1,5;2\n3;4,5\n") == Pasted{"1.5 2 ; 3 4.5", note});
+  CHECK(pasted("sep=;\n1;2\n") == Pasted{"1 2", ""});  // without it ";" would end a row
+  CHECK(pasted("sep=,\n,a,b\nt1,1,2\n") == pasted(",a,b\nt1,1,2\n"));
+}
+
+TEST_CASE("prompts around a matrix are no part of it") {
+  CHECK(pasted(">>> A\n[[1 2]\n [3 4]]\n>>>\n") == Pasted{"1 2 ; 3 4", ""});
+  CHECK(pasted("> A\n     [,1] [,2]\n[1,]    1    2\n> ") == in_form("1 2", "an R print"));
+  CHECK(pasted("> A <- matrix(1:4, 2)\n> A\n     [,1] [,2]\n[1,]    1    3\n[2,]    2    4\n> ").matrix ==
+        "1 3 ; 2 4");
+  CHECK(pasted("julia> A = [1 2; 3 4]") == Pasted{"1 2 ; 3 4", ""});
+  CHECK(pasted("julia> A = [1 2\n  3 4]") == Pasted{"1 2 ; 3 4", ""});
+  CHECK(pasted("julia> A = [1 2; 3 4]\n2×2 Matrix{Int64}:\n 1  2\n 3  4\n\njulia> ") ==
+        in_form("1 2 ; 3 4", "a Julia print"));
+  CHECK(pasted("octave:1> A = [1 2]\nA =\n\n   1   2\n\noctave:2> ") ==
+        in_form("1 2", "an Octave or MATLAB print"));
+  CHECK(pasted("> 1 0\n< 0 1\n").matrix == ">: 1 0 ; <: 0 1");  // tokens
+  CHECK(pasted("julia> A = [1 2]\njulia> B = [3 4]\n").matrix == "refused");
+}
+
+TEST_CASE("rows of LaTeX end with \\cr too, and a table has a heading") {
+  CHECK(pasted("\\begin{bmatrix} 1 & 2 \\cr 3 & 4 \\end{bmatrix}") == in_form("1 2 ; 3 4", "a LaTeX matrix"));
+  CHECK(
+      pasted(
+          "\\begin{tabular}{c|cc}\n & $k_1$ & b \\\\ \\hline\n$q_1$ & 1 & 2 \\\\\nt2 & 3 & 4\n\\end{tabular}")
+          .matrix == "q1: 1 2 ; t2: 3 4");
+  CHECK(pasted("\\begin{bmatrix} & 2 \\\\ 3 & 4 \\end{bmatrix}")
+            .messages.starts_with("error: a number is missing here\n"));
+}
+
+TEST_CASE("the brackets of a Chinese keyboard are brackets around numbers, and part of a label else") {
+  CHECK(pasted("【1，2】") == Pasted{"1 2", ""});
+  CHECK(pasted("W = 【【1，2】，【-3，4】】") == Pasted{"1 2 ; -3 4", ""});
+  CHECK(pasted("猫：【1，2】\n狗：【3，4】").matrix == "猫: 1 2 ; 狗: 3 4");
+  CHECK(pasted("【CLS】 1 0\n猫 0 1").matrix == "【CLS】: 1 0 ; 猫: 0 1");
+}
+
 TEST_CASE("arrows stand behind labels") {
   CHECK(pasted("please → [1, 0]\nstudy -> [0, 2]\n") == Pasted{"please: 1 0 ; study: 0 2", ""});
   CHECK(pasted("t1 → [0.6, 0.4]     t2 → [0.4, 0.6]\n") == Pasted{"t1: 0.6 0.4 ; t2: 0.4 0.6", ""});

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "base/number.h"
 #include "input/forms.h"
 #include "input/latex_words.h"
 #include "input/lines.h"
@@ -71,6 +72,13 @@ class LatexRows {
         at = begin = at + rule;
       } else if (c == '\\') {
         const std::size_t end = after_command(at, inside.end);
+        const std::string_view command = text_.substr(at, end - at);
+        if (command == "\\cr" || command == "\\tabularnewline") {
+          cell({begin, at}, has_ampersands);
+          end_row();
+          at = begin = after_line_break(end, inside.end);
+          continue;
+        }
         if (!has_ampersands && is_decoration(text_.substr(at, end - at))) {
           cell({begin, at}, false);
           begin = end;
@@ -154,6 +162,7 @@ class LatexRows {
     while (span.begin < span.end && is_white(text_[span.end - 1])) --span.end;
     const std::string_view written = text_.substr(span.begin, span.end - span.begin);
     if (written.empty() && std::exchange(is_cell_read_, false)) return;
+    if (written.empty() && table_.rows.empty() && cells_ == 0 && is_above_names(span.begin)) return;
     if (written.empty()) {
       // Nothing between two &: the row shows it as too short, and the cell after it is where.
       if (is_between_ampersands && (!is_last || cells_ > 0))
@@ -167,6 +176,26 @@ class LatexRows {
     if (const auto shown = shown_text(written); shown && (!number || shown->find(' ') != std::string::npos))
       number = shown;
     add(number ? table_.spelt(span, *number) : Word{span});
+  }
+
+  // Do names of columns follow, " & a & b \\\\", and no number?
+  bool is_above_names(std::size_t at) const {
+    const std::size_t end = std::min(text_.find("\\\\", at), text_.size());
+    bool has_names = false;
+    while (at < end) {
+      const std::size_t next = std::min(text_.find('&', at), end);
+      std::string_view cell = text_.substr(at, next - at);
+      while (!cell.empty() && (is_white(cell.front()) || cell.front() == '$')) cell.remove_prefix(1);
+      while (!cell.empty() && (is_white(cell.back()) || cell.back() == '$')) cell.remove_suffix(1);
+      at = next + 1;
+      if (cell.empty()) continue;
+      NumberError ignored;
+      const auto latex = latex_number(cell);
+      const auto number = parse_number(latex.value_or(std::string(cell)), ignored);
+      if (number && number->kind != Number::Kind::symbol) return false;
+      has_names = true;
+    }
+    return has_names && end < text_.size();
   }
 
   // "\text{小猫}" → "小猫"

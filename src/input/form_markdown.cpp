@@ -66,6 +66,19 @@ bool is_line_of_dashes(std::string_view line) {
          line.find_first_not_of("|+-: \t\r") == std::string_view::npos;
 }
 
+// "| - | :-: |": one dash a cell is enough below a heading of as many cells; elsewhere a dash is what is
+// missing.
+bool is_of_single_dashes(std::string_view text, Span above, Span line) {
+  const Row cells = row_of(text, line);
+  const bool are_dashes = std::all_of(cells.cells.begin(), cells.cells.end(), [&](Span cell) {
+    const std::string_view dash = text.substr(cell.begin, cell.end - cell.begin);
+    return dash == "-" || dash == ":-" || dash == "-:" || dash == ":-:";
+  });
+  const std::string_view heading = text.substr(above.begin, above.end - above.begin);
+  return are_dashes && heading.find('|') != std::string_view::npos &&
+         row_of(text, above).cells.size() == cells.cells.size();
+}
+
 template <class Do>
 void each_line(std::string_view text, Span body, Do&& take) {
   for (std::size_t at = body.begin; at < body.end;) {
@@ -75,23 +88,36 @@ void each_line(std::string_view text, Span body, Do&& take) {
   }
 }
 
+// Where the line begins that makes a table: the first with dashes alone, or `body.end` for none.
+std::size_t begin_of_dashes(std::string_view text, Span body) {
+  std::size_t found = body.end;
+  std::vector<Span> lines;
+  each_line(text, body, [&](Span line) {
+    const Span content = trimmed(text, line);
+    if (found < body.end || content.begin == content.end) return;
+    const bool is_second = lines.size() == 1;
+    if (is_line_of_dashes(text.substr(line.begin, line.end - line.begin)) ||
+        (is_second && is_of_single_dashes(text, lines[0], line)))
+      found = line.begin;
+    lines.push_back(line);
+  });
+  return found;
+}
+
 bool recognises(const Paste& paste, Span body) {
   if (paste.written(body).find('|') == std::string_view::npos) return false;
-  bool has_dashes = false;
+  const std::size_t dashes = begin_of_dashes(paste.text(), body);
   bool has_rows = false;
   bool are_all_framed = true;  // "| 1 | 0 |"
   each_line(paste.text(), body, [&](Span line) {
     const Span content = trimmed(paste.text(), line);
     const std::string_view written = paste.written(content);
     if (written.empty()) return;
-    if (is_line_of_dashes(written)) {
-      has_dashes = true;
-      return;
-    }
+    if (line.begin == dashes || is_line_of_dashes(written)) return;
     has_rows = true;
     are_all_framed = are_all_framed && written.size() > 2 && written.front() == '|' && written.back() == '|';
   });
-  return has_rows && (has_dashes || are_all_framed);
+  return has_rows && (dashes < body.end || are_all_framed);
 }
 
 class MarkdownTable {
@@ -136,13 +162,11 @@ class MarkdownTable {
   std::string_view written(Span span) const { return paste_.written(span); }
 
   void split(Span body) {
-    bool has_dashes = false;
-    each_line(paste_.text(), body,
-              [&](Span line) { has_dashes = has_dashes || is_line_of_dashes(written(line)); });
-    bool is_below = !has_dashes;
+    const std::size_t dashes = begin_of_dashes(paste_.text(), body);
+    bool is_below = dashes == body.end;
     Span before{};
     each_line(paste_.text(), body, [&](Span line) {
-      if (is_line_of_dashes(written(line))) {
+      if (line.begin == dashes || is_line_of_dashes(written(line))) {
         if (!is_below && before.begin < before.end) {
           heading_span_ = before;
           heading_ = row_of(paste_.text(), before);

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "input/fold.h"
+#include "input/lines.h"
 #include "input/plain_rows.h"
+#include "input/separators.h"
 
 namespace qkv {
 namespace {
@@ -140,7 +142,68 @@ std::size_t end_of_bracket(std::string_view text, std::size_t at, std::size_t en
   return end;
 }
 
+namespace {
+
+// Of a terminal's prompt that asks for code, "julia> " and "octave:1> ", or that alone is left at the end,
+// its bytes; else 0.  Python's ">>> " is for those who read lines: its input may go on.
+std::size_t prompt_length(std::string_view line) {
+  std::string_view sign = line.substr(0, line.find('>') + 1);  // npos + 1 is 0
+  if (sign.empty()) return 0;
+  while (line.substr(sign.size()).starts_with('>')) sign = line.substr(0, sign.size() + 1);
+  const std::size_t digits = sign.find_first_not_of("0123456789", std::min<std::size_t>(7, sign.size()));
+  const bool is_octave =
+      sign.starts_with("octave:") && digits != std::string_view::npos && sign.substr(digits) == ">";
+  if (sign != ">" && sign != ">>" && sign != ">>>" && sign != "julia>" && !is_octave) return 0;
+  const std::string_view rest = line.substr(sign.size());
+  const bool is_code =
+      rest.size() > 1 && rest[0] == ' ' && sign != ">>>" &&
+      ((rest[1] >= 'a' && rest[1] <= 'z') || (rest[1] >= 'A' && rest[1] <= 'Z') || rest[1] == '[');
+  return rest.empty() ? sign.size() : is_code ? sign.size() + 1 : 0;
+}
+
+bool closes_its_brackets(std::string_view line) {
+  long open = 0;
+  for (const char c : line) open += is_open_bracket(c) - is_close_bracket(c);
+  return open == 0;
+}
+
+// Without the prompts around a matrix.  Code is dropped where what it printed stands below.
+Span without_prompts(std::string_view text, Span body) {
+  for (;;) {
+    const std::size_t last = text.substr(0, body.end).find_last_not_of(" \t\r\n");
+    if (last == std::string_view::npos || last < body.begin || text[last] != '>') break;
+    const std::size_t above = text.substr(0, last).rfind('\n');
+    const std::size_t begin = above == std::string_view::npos || above < body.begin ? body.begin : above + 1;
+    const std::string_view line = text.substr(begin, last + 1 - begin);
+    if (prompt_length(line) != line.size()) break;
+    body.end = begin;
+  }
+  for (;;) {
+    Line line = line_at(text, body.begin, body.end);
+    while (line.is_blank() && line.next < body.end) line = line_at(text, line.next, body.end);
+    const std::string_view code = text.substr(line.content.begin, line.content.end - line.content.begin);
+    const std::size_t prompt = prompt_length(code);
+    if (prompt == 0) return body;
+    Line below = line_at(text, line.next, body.end);
+    while (below.is_blank() && below.next < body.end) below = line_at(text, below.next, body.end);
+    const std::string_view next = text.substr(below.content.begin, below.content.end - below.content.begin);
+    // "> A" below the code is what prints it.
+    const std::size_t prompt_below = prompt_length(next);
+    const bool is_printed = !next.empty() && closes_its_brackets(code) &&
+                            (prompt_below == 0 || is_plain_name(next.substr(prompt_below)));
+    body.begin = is_printed ? line.next : line.content.begin + prompt;
+    if (!is_printed) return body;
+  }
+}
+
+}  // namespace
+
 void read_words(const Paste& paste, Span body, WordTable& table) {
+  body = without_prompts(paste.text(), body);
+  const Line first = line_at(paste.text(), body.begin, body.end);
+  const char separator = separator_of_excel(paste.written(first.content));
+  if (separator == ';') return read_plain_rows(paste, body, table);
+  if (separator != 0) body.begin = first.next;  // read as it is without
   for (const Form* form : kForms) {
     if (!form->recognises(paste, body)) continue;
     const int faults = paste.faults.count();

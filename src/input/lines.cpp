@@ -157,8 +157,8 @@ bool begins_pasted_matrix(std::string_view text, const Assignment& assignment) {
   const std::size_t behind = std::min(value.find_first_not_of("-+*0123456789. "), value.size());
   const bool is_product =
       behind > 0 && behind < value.size() && is_open_bracket(fold_at(value, behind).value);
-  return is_product || value.empty() || is_open_bracket(fold_at(value, 0).value) || value[0] == '\\' ||
-         is_call(value) || is_argument(value);
+  return is_product || value.empty() || value.starts_with("【") || is_open_bracket(fold_at(value, 0).value) ||
+         value[0] == '\\' || is_call(value) || is_argument(value);
 }
 
 }  // namespace qkv

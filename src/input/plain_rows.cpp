@@ -152,8 +152,13 @@ class PlainReader {
     while (at < end && !is_hopeless()) {
       const Folded c = fold_at(text_, at);
       const Span here{at, at + c.length};
-      if (const std::size_t frame = frame_length(text_.substr(at, end - at));
-          is_space(c.value) || frame > 0) {
+      if (const std::size_t twin = twin_of_bracket(at, end); twin > 0) {
+        const bool opens = written({at, end}).starts_with(kOpenTwin);
+        opens ? open_bracket({at, at + twin}) : close_bracket({at, at + twin});
+        at += twin;
+        twins_ += opens ? 1 : -1;
+      } else if (const std::size_t frame = frame_length(text_.substr(at, end - at));
+                 is_space(c.value) || frame > 0) {
         at = std::max(here.end, at + frame);
       } else if (const std::size_t type =
                      c.value == 'v' || c.value == '[' || (c.value >= 'A' && c.value <= 'R')
@@ -213,6 +218,19 @@ class PlainReader {
     }
     // "[[1, 2," + "3, 4]]": a row that stands in its own bracket inside another goes on.
     if (!is_one_row_ && !goes_on_ && (depth_ < 2 || !is_row_open_)) end_row();
+  }
+
+  // "【1，2】": a bracket where numbers stand in it, and else part of a label; its bytes, or 0.
+  std::size_t twin_of_bracket(std::size_t at, std::size_t end) const {
+    const std::string_view rest = text_.substr(at, end - at);
+    if (rest.starts_with(kCloseTwin)) return twins_ > 0 ? kCloseTwin.size() : 0;
+    if (!rest.starts_with(kOpenTwin)) return 0;
+    std::size_t inside = at;
+    while (inside < end && (text_.substr(inside, end - inside).starts_with(kOpenTwin) ||
+                            is_space(fold_at(text_, inside).value)))
+      inside += fold_at(text_, inside).length;
+    const char c = inside < end ? fold_at(text_, inside).value : '\0';
+    return (c >= '0' && c <= '9') || c == '-' || c == '.' || inside == end ? kOpenTwin.size() : 0;
   }
 
   // "1:3", and nothing else on the line.
@@ -425,6 +443,7 @@ class PlainReader {
       }
       if (is_separator) break;
       const std::string_view rest = text_.substr(at, end - at);
+      if (at > begin && twin_of_bracket(at, end) > 0) break;
       if (at > begin && (arrow_length(rest) > 0 || frame_length(rest) > 0)) break;
       at += c.length;
     }
@@ -484,6 +503,9 @@ class PlainReader {
     is_comma_last_ = false;
   }
 
+  static constexpr std::string_view kOpenTwin = "【";
+  static constexpr std::string_view kCloseTwin = "】";
+
   const Paste& paste_;
   const MatrixPlace& place_;
   std::string_view text_;
@@ -506,6 +528,7 @@ class PlainReader {
   bool is_comma_last_ = false;
   Span last_comma_;
   int depth_ = 0;                      // open brackets, without those of calls
+  int twins_ = 0;                      // open 【 among them
   std::vector<int> calls_;             // the depths at which a call's bracket is open
   std::vector<std::size_t> opened_;    // brackets ever opened at each depth
   std::optional<Span> third_bracket_;  // the first that stands three deep

@@ -30,6 +30,7 @@ class SeparatorGuesser {
       : place_(paste.place), text_(lines.text), faults_(paste.faults), lines_(lines) {}
 
   Separators guess() {
+    if (obey_excel()) return separators_;
     separators_.thousands_end_at = guess_spaced_thousands();
     separators_.commas_are_inner = guess_inner_commas();
     if (!separators_.commas_are_inner) doubt_commas();
@@ -38,6 +39,15 @@ class SeparatorGuesser {
 
  private:
   std::string_view written(Span span) const { return text_.substr(span.begin, span.end - span.begin); }
+
+  // "sep=;" on the first line says what separates; a comma is then part of a number.
+  bool obey_excel() {
+    const Line first = line_at(text_, lines_.body.begin, lines_.body.end);
+    if (separator_of_excel(written(first.content)) != ';') return false;
+    separators_.semicolons_separate_cells = separators_.commas_are_inner = true;
+    separators_.words = {"';'", " ';'"};
+    return true;
+  }
 
   // "1 234,5 <tab> 2 000": the sign that ends a number whose thousands are set apart by spaces; 0 where
   // spaces separate cells.  On every line the same number of cells, and a space nowhere but in such numbers.
@@ -278,12 +288,18 @@ bool PastedLines::is_about_matrix(const Line& line) const {
       content.find(" rows x ") != std::string_view::npos)
     return true;
   if (content.starts_with(">>>")) return content.find('[') == std::string_view::npos;
+  if (separator_of_excel(content) != 0) return true;
   const bool is_shape = content.starts_with('(') && content.ends_with(')') &&
                         content.find_first_not_of("0123456789, ()") == std::string_view::npos;
   if (!is_shape) return false;
   const std::string_view below = text.substr(line.next, body.end - std::min(line.next, body.end));
   const std::size_t next = std::min(below.find_first_not_of(" \t\r\n"), below.size());
   return below.substr(next).starts_with("[[");
+}
+
+char separator_of_excel(std::string_view line) {
+  const bool is_said = line.size() == 5 && (line.starts_with("sep=") || line.starts_with("SEP="));
+  return is_said && std::string_view(";,").find(line[4]) != std::string_view::npos ? line[4] : '\0';
 }
 
 Separators separators_of(const Paste& paste, const PastedLines& lines) {

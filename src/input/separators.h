@@ -43,6 +43,9 @@ struct Separators {
 // With a note or an error of what may be read in two ways.
 Separators separators_of(const Paste& paste, const PastedLines& lines);
 
+// Of "sep=;", with which Excel's files may begin, the sign; 0 of any other line.
+char separator_of_excel(std::string_view line);
+
 // The number with spaces that fills the beginning of `rest` up to `end_sign`; empty where there is none.
 Span spaced_number_at(std::string_view text, Span rest, char end_sign);
 
