@@ -584,3 +584,52 @@ TEST_CASE("an option takes the place of the setting, right or wrong") {
   CHECK(r.told() == "");
   CHECK(r.problem->decimals == 3);
 }
+
+// ---- what is meant, and written in another way ----
+
+TEST_CASE("the name of a mask under [mask] is told where it belongs, and nothing else is said") {
+  const std::string q = "[Q]\n1 0\n0 1\n[K]\n1 0\n0 1\n";
+  CHECK(told(q + "[mask]\n\ncausal  # look back\n") ==
+        "t.qkv:9:1: error: 'causal' names a mask, and [mask] holds its matrix\n"
+        "   9 | causal  # look back\n"
+        "     | ^^^^^^\n"
+        "     = hint: write 'mask = causal' above the first section\n");
+  for (const std::string mask : {"none", "window:2", "causal window:2", "padding:1,1,0"}) {
+    CAPTURE(mask);
+    CHECK(messages(q + "[mask]\n" + mask + "\n") ==
+          "error: '" + mask + "' names a mask, and [mask] holds its matrix\n");
+  }
+  CHECK(told("mask = causal，window:2\n" + q) ==
+        "t.qkv:1:8: error: the parts of a mask are joined by spaces, not by ','\n"
+        "   1 | mask = causal，window:2\n"
+        "     |        ^^^^^^^^^^^^^^^^\n"
+        "     = hint: write 'mask = causal window:2'\n");
+  CHECK(messages("mask = window:1,0 causal\n" + q) == "");
+}
+
+TEST_CASE("a colon for '=' and other brackets around a section's name are told with what to write") {
+  const std::string q = "[Q]\n1 0\n0 1\n[K]\n1 0\n0 1\n";
+  for (const std::string line : {"mask: causal", "mask：causal"}) {
+    CAPTURE(line);
+    CHECK(messages(line + "\n" + q) == "error: '=' is missing\n");
+    CHECK(told(line + "\n" + q).find("hint: did you mean 'mask = causal'?\n") != std::string::npos);
+  }
+  CHECK(messages("t1: 1 0\n" + q) == "error: numbers before the first section\n");
+  CHECK(told("【Q】\n1 0\n0 1\n【K】\n1 0\n0 1\n") ==
+        "t.qkv:1:1: error: the name of a section stands in [ ]\n"
+        "   1 | 【Q】\n"
+        "     | ^^^^^\n"
+        "     = hint: write [Q]\n");
+}
+
+TEST_CASE("a setting may hold a root as cells do") {
+  CHECK(scale_of(problem("scale = 1/√2\n[Q]\n1 0\n[K]\n1 0\n")) == "times 1/sqrt(2)");
+  CHECK(scale_of(problem("scale = ½\n[Q]\n1 0\n[K]\n1 0\n")) == "times 1/2");
+}
+
+TEST_CASE("what a setting takes is said in the language of the message") {
+  const std::string said = told("scale = inf\nscale = 2\ntokens=\n[Q]\n1 0\n[K]\n1 0\n", Language::zh);
+  CHECK(said.find("“scale”的取值：1/sqrt(d_k) | none | 数\n") != std::string::npos);
+  CHECK(said.find("“tokens”的取值：标签，用空格隔开\n") != std::string::npos);
+  CHECK(said.find("“scale”给出了两次：第 1 行和第 2 行\n") != std::string::npos);
+}

@@ -117,32 +117,6 @@ void bad_value(const std::string& option, const std::string& value, const std::v
 
 namespace {
 
-// What a key takes, where that is said in words.
-constexpr std::array<Text, 9> kValueWords{{{"labels, separated by spaces", "标签，用空格隔开"},
-                                           {"a whole number", "整数"},
-                                           {"whole numbers", "整数，用空格隔开"},
-                                           {"a number", "数"},
-                                           {"a positive number", "正数"},
-                                           {"a slope per head", "每头一个斜率"},
-                                           {"a number per head", "每头一个数"},
-                                           {"head numbers", "头的编号"},
-                                           {"token numbers", "token 编号"}}};
-
-// "none | a positive number", each alternative in the language of the help.
-std::string values_in(std::string_view values, Language language) {
-  std::string out;
-  while (!values.empty()) {
-    const std::size_t bar = std::min(values.find(" | "), values.size());
-    const std::string_view word = values.substr(0, bar);
-    const auto known = std::find_if(kValueWords.begin(), kValueWords.end(),
-                                    [&](const Text& text) { return text.in(Language::en) == word; });
-    out += (out.empty() ? "" : " | ") +
-           (known == kValueWords.end() ? std::string(word) : std::string(known->in(language)));
-    values.remove_prefix(std::min(bar + 3, values.size()));
-  }
-  return out;
-}
-
 constexpr Text kMatrices{"Matrices", "矩阵"};
 constexpr Text kSettings{"Settings, as in the file", "设置（与文件中的同名）"};
 
@@ -203,7 +177,7 @@ void add_problem_options(const OptionTaker& app, SharedOptions& options, Languag
           options.settings[std::string(name)] = value;
         },
         key.meaning.in(language))
-        .type(values_in(key.values, language).c_str())
+        .type(allowed_values(key).in(language).c_str())
         .last_counts()
         .group(kSettings.in(language));
   }

@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "input/fold.h"
 #include "input/lines.h"
+#include "input/separators.h"
 
 namespace qkv {
 namespace {
@@ -32,6 +33,11 @@ class OutlineReader {
       if (line.is_blank()) continue;
       if (const auto header = header_of(text_, line)) {
         begin_section(header->name, line);
+      } else if (const std::string_view name = name_in_other_brackets(line); !name.empty()) {
+        error_once(is_bracket_reported_, line.content,
+                   say({"the name of a section stands in [ ]", "小节名要写在 [ ] 中"}),
+                   say({"write [{0}]", "写作 [{0}]"}, quotable(name)));
+        begin_section(std::string(name), line);
       } else if (const auto fault = fault_of_header(line)) {
         diagnostics_.error(outline_.source, line.content, *fault,
                            say({"a section begins with its name alone on a line, as in [Q]",
@@ -60,8 +66,8 @@ class OutlineReader {
   void misplaced_setting(const Line& line) {
     const auto assignment = assignment_of(text_, line);
     if (!assignment || !is_plain_name(written(assignment->name)) ||
-        begins_pasted_matrix(text_, *assignment) || is_heading_of_brackets(line) ||
-        is_print_of_one(*assignment, line))
+        separator_of_excel(written(line.content)) != 0 || begins_pasted_matrix(text_, *assignment) ||
+        is_heading_of_brackets(line) || is_print_of_one(*assignment, line))
       return;
     if (++misplaced_reported_ > kMostMisplaced) return;
     diagnostics_.error(outline_.source, {assignment->name.begin, line.content.end},
@@ -112,6 +118,19 @@ class OutlineReader {
 
   std::string_view written(Span span) const { return text_.substr(span.begin, span.end - span.begin); }
 
+  // "【Q】": the Chinese brackets that look alike.
+  std::string_view name_in_other_brackets(const Line& line) const {
+    constexpr std::string_view kOpen = "【";
+    constexpr std::string_view kClose = "】";
+    const std::string_view content = written(line.content);
+    if (content.size() <= kOpen.size() + kClose.size() || !content.starts_with(kOpen) ||
+        !content.ends_with(kClose))
+      return {};
+    const std::string_view name = content.substr(kOpen.size(), content.size() - kOpen.size() - kClose.size());
+    const std::string header = "[" + std::string(name) + "]";
+    return header_of(header, line_at(header, 0, header.size())) ? name : std::string_view();
+  }
+
   // "[X", "[ X ]" or "[X] 1 2": meant as a header, or else its rows would be taken for the
   // section above.  A name with a number at its end is a symbol of V: "[v0" begins a matrix.
   std::optional<Said> fault_of_header(const Line& line) const {
@@ -154,8 +173,31 @@ class OutlineReader {
                                  trimmed(text_, {assignment->value.begin, line.whole.end})});
   }
 
+  // "mask: causal"; but "t1: 1 0" is a row.
+  std::optional<Assignment> with_colon(const Line& line) const {
+    for (std::size_t at = line.content.begin; at < line.content.end; at += fold_at(text_, at).length) {
+      if (fold_at(text_, at).value != ':') continue;
+      const Assignment found{trimmed(text_, {line.content.begin, at}),
+                             trimmed(text_, {at + fold_at(text_, at).length, line.content.end})};
+      const std::string value = folded(written(found.value));
+      const bool is_row =
+          value.empty() || (value.find_first_of(" ,") != std::string::npos &&
+                            value.find_first_not_of("0123456789+-./e,;() []") == std::string::npos);
+      const std::string_view name = written(found.name);
+      return is_plain_name(name) && name.find(' ') == std::string_view::npos && !is_row ? std::optional(found)
+                                                                                        : std::nullopt;
+    }
+    return std::nullopt;
+  }
+
   void not_a_setting(const Line& line) {
     const std::string_view content = written(line.content);
+    if (const auto meant = with_colon(line)) {
+      if (++words_reported_ > kMostWords) return;
+      return diagnostics_.error(outline_.source, line.content, say({"'=' is missing", "缺少“=”"}),
+                                say({"did you mean '{0} = {1}'?", "是不是想写“{0} = {1}”？"},
+                                    quotable(written(meant->name)), quotable(written(meant->value))));
+    }
     const std::size_t word = std::min(content.find_first_of(" \t"), content.size());
     const std::size_t value = std::min(content.find_first_not_of(" \t", word), content.size());
     const char first = value < content.size() ? fold_at(content, value).value : kOther;
@@ -186,6 +228,7 @@ class OutlineReader {
   std::size_t most_;
   Outline outline_;
   bool is_row_reported_ = false;
+  bool is_bracket_reported_ = false;
   int words_reported_ = 0;
   int misplaced_reported_ = 0;
   bool is_nameless_reported_ = false;

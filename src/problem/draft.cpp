@@ -8,9 +8,11 @@
 #include "base/position.h"
 #include "base/suggest.h"
 #include "base/threads.h"
+#include "input/lines.h"
 #include "input/matrix_text.h"
 #include "input/plain_numbers.h"
 #include "input/sections.h"
+#include "problem/mask.h"
 #include "problem/section_kinds.h"
 #include "problem/steps.h"
 
@@ -74,7 +76,7 @@ class DraftReader {
       const Place place{outline.source, setting.key_span, {}};
       const auto [earlier, is_new] = first.emplace(setting.key, &setting);
       if (!is_new) {
-        twice(say({"'{0}'", "'{0}'"}, quotable(setting.key)), outline.source, earlier->second->key_span,
+        twice(say({"'{0}'", "“{0}”"}, quotable(setting.key)), outline.source, earlier->second->key_span,
               setting.key_span);
         continue;
       }
@@ -134,7 +136,7 @@ class DraftReader {
   void twice(const Said& what, const SourcePtr& source, Span first, Span second) {
     diagnostics_.error(
         source, second,
-        say({"{0} is given twice: on line {1} and on line {2}", "{0} 给出了两次：第 {1} 行和第 {2} 行"}, what,
+        say({"{0} is given twice: on line {1} and on line {2}", "{0}给出了两次：第 {1} 行和第 {2} 行"}, what,
             line_of(source->text, first.begin), line_of(source->text, second.begin)));
   }
 
@@ -183,7 +185,7 @@ class DraftReader {
       if (section.name.empty()) continue;
       const auto [earlier, is_new] = first.emplace(section.name, section.header);
       if (!is_new) {
-        twice(say({"[{0}]", "[{0}]"}, quotable(section.name)), outline.source, earlier->second,
+        twice(say({"[{0}]", "[{0}] "}, quotable(section.name)), outline.source, earlier->second,
               section.header);
       } else {
         read_section(outline.source, section);
@@ -204,8 +206,42 @@ class DraftReader {
     if (!kind) kind = gradient_kind(section.name);
     if (!kind) return unknown_section(place, section.name);
     if (draft_.has(section.name)) return;  // an option has taken its place
+    if (std::string_view(kind->name) == "mask" && refuse_mask_in_words(place)) return;
     DraftMatrix matrix = read(place, kind->cells);
     keep(*kind, std::move(matrix), section.name);
+  }
+
+  // [mask] above "causal": the name of a mask, which is a setting.
+  bool refuse_mask_in_words(const MatrixPlace& place) {
+    const Span body = trimmed_lines(place.source->text, place.body);
+    const std::string_view text =
+        std::string_view(place.source->text).substr(body.begin, body.end - body.begin);
+    std::vector<ValueFault> ignored;
+    const bool is_setting = body.begin < body.end && !(text[0] >= '0' && text[0] <= '9') &&
+                            text.find('\n') == std::string_view::npos && text.size() < 1000 &&
+                            parse_mask(text, ignored).has_value();
+    if (!is_setting) return false;
+    draft_.is_complete = false;
+    diagnostics_.error(place.source, body,
+                       say({"'{0}' names a mask, and [mask] holds its matrix",
+                            "“{0}”是掩码的名称，而 [mask] 中应是它的矩阵"},
+                           quotable(text)),
+                       say({"write 'mask = {0}' above the first section", "请在第一个小节之前写“mask = {0}”"},
+                           quotable(text)));
+    return true;
+  }
+
+  // Without what is blank above and below, and without comments behind.
+  static Span trimmed_lines(std::string_view text, Span body) {
+    Span found{body.end, body.end};
+    for (std::size_t at = body.begin; at < body.end;) {
+      const Line line = line_at(text, at, body.end);
+      at = line.next;
+      if (line.is_blank()) continue;
+      found.begin = std::min(found.begin, line.content.begin);
+      found.end = line.content.end;
+    }
+    return found;
   }
 
   void unknown_section(const MatrixPlace& place, const std::string& name) {

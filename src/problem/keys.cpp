@@ -509,6 +509,33 @@ const std::array kKeys{
         [](ValueReader& v, Settings& s) { return read_yes_or_no(v, s.wants_gradient); }},
 };
 
+// What a key takes, where that is said in words.
+constexpr std::array<Text, 10> kValueWords{{{"labels, separated by spaces", "标签，用空格隔开"},
+                                            {"a whole number", "整数"},
+                                            {"whole numbers", "整数，用空格隔开"},
+                                            {"a number", "数"},
+                                            {"a positive number", "正数"},
+                                            {"a slope per head", "每头一个斜率"},
+                                            {"a number per head", "每头一个数"},
+                                            {"head numbers", "头的编号"},
+                                            {"token numbers", "token 编号"},
+                                            {"text", "文字"}}};
+
+// "none | a positive number".
+std::string values_in(std::string_view values, Language language) {
+  std::string out;
+  while (!values.empty()) {
+    const std::size_t bar = std::min(values.find(" | "), values.size());
+    const std::string_view word = values.substr(0, bar);
+    const auto known = std::find_if(kValueWords.begin(), kValueWords.end(),
+                                    [&](const Text& text) { return text.in(Language::en) == word; });
+    out += (out.empty() ? "" : " | ") +
+           (known == kValueWords.end() ? std::string(word) : std::string(known->in(language)));
+    values.remove_prefix(std::min(bar + 3, values.size()));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::span<const Key> keys() { return kKeys; }
@@ -517,6 +544,10 @@ const Key* find_key(std::string_view name) {
   const auto found =
       std::find_if(kKeys.begin(), kKeys.end(), [&](const Key& key) { return key.name == name; });
   return found == kKeys.end() ? nullptr : &*found;
+}
+
+Said allowed_values(const Key& key) {
+  return {values_in(key.values, Language::en), values_in(key.values, Language::zh)};
 }
 
 std::string option_of(const Key& key) {

@@ -31,6 +31,9 @@ std::span<const Key> keys();
 // The row of a key; null when there is none.
 const Key* find_key(std::string_view name);
 
+// What may be written: "none | a positive number".
+Said allowed_values(const Key& key);
+
 // "mask_values" is "--mask-values" on the command line.
 std::string option_of(const Key& key);
 

@@ -10,6 +10,7 @@
 
 #include "base/display_width.h"
 #include "base/suggest.h"
+#include "input/fold.h"
 #include "problem/value_words.h"
 
 namespace qkv {
@@ -29,6 +30,7 @@ class MaskParser {
 
   std::optional<MaskSetting> parse() {
     const std::size_t faults_before = faults_.size();
+    if (has_commas_between_parts()) return std::nullopt;
     const std::vector<Part> parts = cut();
     for (const Part& part : parts) read(part);
     if (parts.size() > 1) {
@@ -62,6 +64,29 @@ class MaskParser {
         {"global", "global:1,5", &MaskParser::global},
     }};
     return all;
+  }
+
+  // "causal, window:2": says so, with what to write.
+  bool has_commas_between_parts() {
+    std::string mended = folded(value_);
+    bool is_found = false;
+    for (const std::string_view comma : {",", "、"}) {
+      for (std::size_t at = mended.find(comma); at != std::string::npos; at = mended.find(comma, at + 1)) {
+        const std::size_t behind = std::min(mended.find_first_not_of(' ', at + comma.size()), mended.size());
+        const std::string_view rest = std::string_view(mended).substr(behind);
+        const auto all = kinds();
+        if (std::none_of(all.begin(), all.end(), [&](const Kind& k) { return rest.starts_with(k.name); }))
+          continue;
+        mended.replace(at, behind - at, " ");
+        is_found = true;
+      }
+    }
+    if (!is_found) return false;
+    faults_.push_back(
+        {{0, value_.size()},
+         say({"the parts of a mask are joined by spaces, not by ','", "掩码的几部分用空格隔开，不用“,”"}),
+         say({"write 'mask = {0}'", "写作“mask = {0}”"}, quotable(mended))});
+    return true;
   }
 
   // Words, except that "window: 3" and "padding:1, 1, 0" belong together.

@@ -12,7 +12,7 @@ void read_setting(const SettingText& setting, Settings& settings, Diagnostics& d
   const Key& key = *setting.key;
   if (setting.value.empty()) {
     report(Severity::error, setting.place, say({"'{0}' has no value", "“{0}”没有取值"}, key.name),
-           say({"values of '{0}': {1}", "“{0}”的取值：{1}"}, key.name, key.values), diagnostics);
+           say({"values of '{0}': {1}", "“{0}”的取值：{1}"}, key.name, allowed_values(key)), diagnostics);
     return;
   }
   ValueReader value(setting, diagnostics);

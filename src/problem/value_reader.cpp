@@ -7,6 +7,7 @@
 #include "base/suggest.h"
 #include "input/fold.h"
 #include "input/matrix_text.h"
+#include "input/spelling.h"
 #include "problem/value_words.h"
 
 namespace qkv {
@@ -24,7 +25,7 @@ void ValueReader::error(Span within, Said message, Said hint) {
 }
 
 Said ValueReader::allowed_values() const {
-  return say({"values of '{0}': {1}", "“{0}”的取值：{1}"}, key().name, key().values);
+  return say({"values of '{0}': {1}", "“{0}”的取值：{1}"}, key().name, qkv::allowed_values(key()));
 }
 
 // "soft | hard" holds the words soft and hard.
@@ -74,6 +75,10 @@ std::optional<Number> ValueReader::number_in(std::string_view written, std::size
   const FoldedWord word = folded_word(written);
   NumberError fault;
   std::optional<Number> number = parse_number(word.text, fault);
+  if (const auto other = number ? std::nullopt : respelt(word.text, false)) {
+    NumberError ignored;
+    number = parse_number(*other, ignored);  // "1/√2"
+  }
   if (number && number->kind == Number::Kind::finite) return number;
   if (number && number->kind == Number::Kind::infinite) {
     fault = {0, word.text.size(), say({"'{0}' must be finite", "“{0}”必须是有限的数"}, key().name), {}};
