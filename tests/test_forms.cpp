@@ -339,6 +339,7 @@ TEST_CASE("a column vector behind a label is the row of its token, and alone it 
   CHECK(pasted("t1: (1, 2, 3)^T") ==
         Pasted{"t1: 1 2 3", "note: a column vector is read as the row of its token\n"});
   CHECK(pasted("(1, 2)^T\n(3, 4)^T\n").matrix == "1 2 ; 3 4");
+  CHECK(pasted("q_1 = (1, 2)^T").matrix == "1 2");
   for (const std::string text : {"[1 2 3]'", "(1, 2, 3)^T", "[[1,2,3]].T", "W = [1, 2, 3]ᵀ"}) {
     CAPTURE(text);
     CHECK(pasted(text) == Pasted{"1 ; 2 ; 3", "note: [X] is transposed, as it is written: 3×1\n"});
@@ -782,7 +783,7 @@ TEST_CASE("what a call is given is heeded, or refused by its name") {
         {"rbind(t(c(1,2)), c(3,4))", "t(c(1,2))"},
         {"np.array([1,2],[3,4])", "[3,4]"},
         {"np.array([[1,2]]*3)", "*3"},
-        {"np.array([1,2], scale=3)", "scale=3"},
+        {"np.array([1,2], power=3)", "power=3"},
         {"tensor(indices=[[0],[1]], values=[3.], size=(1, 2))", "indices=[[0],[1]]"}}) {
     const std::string text = call;
     CAPTURE(text);

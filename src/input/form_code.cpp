@@ -73,11 +73,33 @@ constexpr std::array<std::string_view, 7> kListArguments{"numpy",  "value", "dat
                                                          "values", ".Data", "initial_value"};
 
 // The arguments that change no number and no place of one; a print names the shape that it shows.
-constexpr std::array<std::string_view, 24> kHarmlessArguments{
-    "device",        "requires_grad", "grad_fn",       "copy",     "subok",     "ndmin",
-    "order",         "like",          "name",          "names",    "place",     "class",
-    "weak_type",     "trainable",     "stop_gradient", "layout",   "dimnames",  "size",
-    "deparse.level", "shape",         "pin_memory",    "sharding", "committed", "lod"};
+constexpr std::array<std::string_view, 27> kHarmlessArguments{"device",
+                                                              "requires_grad",
+                                                              "grad_fn",
+                                                              "copy",
+                                                              "subok",
+                                                              "ndmin",
+                                                              "order",
+                                                              "like",
+                                                              "name",
+                                                              "names",
+                                                              "place",
+                                                              "class",
+                                                              "weak_type",
+                                                              "trainable",
+                                                              "stop_gradient",
+                                                              "layout",
+                                                              "dimnames",
+                                                              "size",
+                                                              "deparse.level",
+                                                              "shape",
+                                                              "pin_memory",
+                                                              "sharding",
+                                                              "quantization_scheme",
+                                                              "scale",
+                                                              "zero_point",
+                                                              "committed",
+                                                              "lod"};
 
 // What a call takes where no name is written, in this order.
 constexpr std::array<std::string_view, 3> kOfLists{"data", "dtype", "shape"};

@@ -220,7 +220,7 @@ class MatrixReader {
   // transposed.
   void turn() {
     const std::size_t signs = table_.transpositions.size();
-    const bool is_of_token = result_.rows == 1 && !result_.row_labels.empty();
+    const bool is_of_token = result_.rows == 1 && (!result_.row_labels.empty() || is_numbered_vector());
     if (signs == 1 && !is_of_token) table_.is_transposed = !table_.is_transposed;
     if (signs == 1 && is_of_token) {
       faults_.note(table_.transpositions.front(),
@@ -243,6 +243,16 @@ class MatrixReader {
     faults_.note(result_.row_spans.front(),
                  say({"{0} is transposed, as it is written: {1}×{2}", "{0} 按所写转置：{1}×{2}"},
                      place_.called, result_.rows, result_.cols));
+  }
+
+  // "q_1 = (1, 0)^T"
+  bool is_numbered_vector() const {
+    const std::size_t above = text_.substr(0, result_.row_spans.front().begin).rfind('\n');
+    const std::size_t begin = std::max(place_.body.begin, above == std::string_view::npos ? 0 : above + 1);
+    const auto assignment = assignment_of(text_, line_at(text_, begin, place_.body.end));
+    const std::string_view name = assignment ? written(assignment->name) : std::string_view();
+    return name.size() > 1 && name[0] >= 'a' && name[0] <= 'z' &&
+           name.find_first_not_of("_0123456789", 1) == std::string_view::npos;
   }
 
   // ---- labels ----
