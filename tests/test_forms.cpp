@@ -724,6 +724,7 @@ TEST_CASE("a call that computes is refused; what it would give is not written th
                                    {"转置([[1, 2], [3, 4]])", "转置"},
                                    {"pd.DataFrame([[1, 2], [3, 4]])", "pd.DataFrame"},
                                    {"Normalize[{3, 4}]", "Normalize"},
+                                   {"np.r_[1, 2]", "np.r_"},
                                    {"[[1, 2]].sum()", ".sum"}}) {
     const std::string call = text;
     CAPTURE(call);

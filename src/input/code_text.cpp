@@ -50,7 +50,10 @@ bool computes(std::string_view name, char bracket, bool holds_list) {
   if (bracket == '[') {
     constexpr std::array<std::string_view, 7> kOfMathematica{
         "Inverse", "Transpose", "IdentityMatrix", "DiagonalMatrix", "Range", "Table", "ConstantArray"};
-    return std::find(kOfMathematica.begin(), kOfMathematica.end(), name) != kOfMathematica.end();
+    const std::size_t point = name.find('.');  // "np.r_[1, 2]"
+    const bool is_dotted =
+        point != std::string_view::npos && point + 1 < name.size() && is_letter(name[point + 1]);
+    return is_dotted || std::find(kOfMathematica.begin(), kOfMathematica.end(), name) != kOfMathematica.end();
   }
   // "A(1, 2)" and "x_1(1, 2)" are points with their coordinates; "t(" and "c(" are functions of R.
   const std::string_view index = name.substr(std::min<std::size_t>(name.size(), 1));
