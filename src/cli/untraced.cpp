@@ -58,7 +58,7 @@ std::string option_beyond_result(const SharedOptions& o, const Presentation& p) 
       p.arithmetic != nullptr && o.is_fast && std::string_view(p.arithmetic->name) == "fp32";
   constexpr std::array kForms{Format::text, Format::md, Format::latex, Format::csv, Format::npy};
   if (!o.steps.empty()) return "--steps";
-  if (!o.row.empty()) return "--row";
+  if (!o.row.empty() && p.format == Format::npy) return "--row";
   if (!o.head.empty()) return "--head";
   if (o.exact) return "--exact";
   if (o.checks) return "--checks";
@@ -85,11 +85,13 @@ std::optional<ProblemInput> read_input(const SharedOptions& options, int threads
   Diagnostics ignored;  // a trace finds the same
   ProblemInput input;
   input.asks_for_result_alone = true;
-  if (options.file == "-") return std::nullopt;
-  if (!options.file.empty()) input.file = read_source(options.file, ignored);
+  // Standard input is read once, whichever way the problem is computed in the end.
+  const auto source_of = [&](const std::string& file) {
+    return read_source(file, file == "-" ? diagnostics : ignored);
+  };
+  if (!options.file.empty()) input.file = source_of(options.file);
   std::vector<std::string> files;  // "-" is no file of numbers
   for (const auto& [section, file] : options.matrix_files) {
-    if (file == "-") return std::nullopt;
     files.push_back(is_plain(section) ? file : "-");
   }
   std::vector<NumbersPtr> all = read_numbers(files, threads);
@@ -99,9 +101,10 @@ std::optional<ProblemInput> read_input(const SharedOptions& options, int threads
     if (NumbersPtr& plain = *numbers++) {
       input.numbers.emplace_back(section, std::move(plain));
     } else {
-      if (is_plain(section) && faulty.insert(file).second) tell_why_not_plain(file, diagnostics);
+      if (is_plain(section) && file != "-" && faulty.insert(file).second)
+        tell_why_not_plain(file, diagnostics);
       if (diagnostics.has_errors()) continue;
-      input.matrices.emplace_back(section, read_source(file, ignored));
+      input.matrices.emplace_back(section, source_of(file));
     }
   }
   if (ignored.has_errors() || diagnostics.has_errors()) return std::nullopt;
@@ -109,6 +112,12 @@ std::optional<ProblemInput> read_input(const SharedOptions& options, int threads
   add_checkpoint(options, input, told);
   if (told.has_errors()) return std::nullopt;
   return input;
+}
+
+// Whose length is not known before it is read.
+bool reads_standard_input(const SharedOptions& options) {
+  return options.file == "-" || std::any_of(options.matrix_files.begin(), options.matrix_files.end(),
+                                            [](const auto& matrix) { return matrix.second == "-"; });
 }
 
 // Whether, by the lengths of their files, there may be too many pairs of queries and keys for a trace.
@@ -235,8 +244,9 @@ class OpenTexts {
 };
 
 // The result as a table.  Digits are proved, unless they are those of floats.
+//   row  the only one that is shown; nullopt: all
 NumberTable table_of(const Problem& problem, const Untraced& result, bool are_floats,
-                     Diagnostics& diagnostics) {
+                     std::optional<Index> row, Diagnostics& diagnostics) {
   const Matrix& values = *result.values;
   const Index parts = result.bounds.cols();
   const Index width = values.cols() / parts;
@@ -245,24 +255,26 @@ NumberTable table_of(const Problem& problem, const Untraced& result, bool are_fl
   table.columns = static_cast<std::size_t>(values.cols());
   table.decimals = FixedDecimals(problem.decimals);
   table.first.push_back(0);
-  std::vector<std::vector<Index>> columns(static_cast<std::size_t>(values.rows() * parts));
-  share_rows(values.rows(), values.cols(), [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) {
+  const Index begin = row.value_or(0);
+  const Index rows = row ? 1 : values.rows();
+  std::vector<std::vector<Index>> columns(static_cast<std::size_t>(rows * parts));
+  share_rows(rows, values.cols(), [&](Index from, Index to) {
+    for (Index i = begin + from; i < begin + to; ++i) {
       for (Index part = 0; part < parts; ++part) {
         const RowBound bound{are_floats ? 0 : result.bounds(i, part), 0};
         table.decimals.find_open(&values(i, part * width), static_cast<std::size_t>(width), bound,
-                                 columns[static_cast<std::size_t>(i * parts + part)]);
+                                 columns[static_cast<std::size_t>((i - begin) * parts + part)]);
       }
     }
   });
   std::vector<OpenRow> open;
   for (std::size_t at = 0; at < columns.size(); ++at) {
     const auto place = static_cast<Index>(at);
-    if (!columns[at].empty()) open.push_back({place / parts, place % parts, std::move(columns[at])});
+    if (!columns[at].empty()) open.push_back({begin + place / parts, place % parts, std::move(columns[at])});
   }
   OpenTexts texts(problem, result, open);
   std::size_t nth = 0;
-  for (Index i = 0; i < values.rows(); ++i) {
+  for (Index i = begin; i < begin + rows; ++i) {
     table.rows.push_back(i);
     for (; nth < open.size() && open[nth].row == i; ++nth) {
       std::vector<std::string> own;
@@ -270,7 +282,8 @@ NumberTable table_of(const Problem& problem, const Untraced& result, bool are_fl
       for (std::size_t at = 0; at < open[nth].columns.size(); ++at) {
         const Index j = open[nth].part * width + open[nth].columns[at];
         std::string text = are_floats ? fixed_text(values(i, j), problem.decimals) : std::move(own[at]);
-        table.others.push_back({static_cast<std::size_t>(i), static_cast<std::size_t>(j), {std::move(text)}});
+        table.others.push_back(
+            {static_cast<std::size_t>(i - begin), static_cast<std::size_t>(j), {std::move(text)}});
       }
     }
     table.first.push_back(table.others.size());
@@ -327,7 +340,8 @@ Said way_taken(bool is_fast, bool are_floats, Format format, const Untraced& res
 // all.   beyond: an option that asks for more than the result
 std::optional<Problem> problem_for_result(const SharedOptions& options, const Presentation& presentation,
                                           const std::string& beyond, Diagnostics& diagnostics) {
-  if (input_bytes(options) <= kSmallInputs && !options.is_fast) return std::nullopt;
+  if (input_bytes(options) <= kSmallInputs && !reads_standard_input(options) && !options.is_fast)
+    return std::nullopt;
   Diagnostics told;
   const auto input = read_input(options, threads_of(options), told, diagnostics);
   if (!input) return std::nullopt;
@@ -416,6 +430,11 @@ std::optional<int> show_result_alone(const SharedOptions& options, const Present
   const auto problem = problem_for_result(options, presentation, beyond, diagnostics);
   if (!problem) return diagnostics.has_errors() ? std::optional(finish(options, diagnostics)) : std::nullopt;
 
+  std::optional<Index> row;
+  if (!options.row.empty()) {
+    row = query_named(options.row, problem->tokens, problem->first_index, diagnostics);
+    if (!row) return finish(options, diagnostics);
+  }
   how.threads = untraced_work(*problem) < kWorthThreads ? 1 : threads_of(options);
   const bool are_floats = presentation.arithmetic != nullptr;
   const Untraced result = are_floats ? untraced_in_floats(*problem, how) : untraced(*problem, how);
@@ -442,9 +461,10 @@ std::optional<int> show_result_alone(const SharedOptions& options, const Present
   Table table;
   table.id = result_of(*problem).id;
   table.row_labels = problem->tokens;
+  if (row) table.row_labels = {problem->tokens[static_cast<std::size_t>(*row)]};
   for (Index j = 0; j < result.values->cols() && result.values->cols() > 1; ++j)
     table.columns.push_back(std::to_string(j + 1));
-  table.rows = table_of(*problem, result, are_floats, diagnostics);
+  table.rows = table_of(*problem, result, are_floats, row, diagnostics);
   Report report;
   if (!options.only_output) {
     const Op& op = result_of(*problem).op;

@@ -57,28 +57,29 @@ std::vector<Printed> printed_of(const Problem& problem) {
 }
 
 // A query by its label, or by its number, counted as the problem counts.
-std::optional<Index> find_row(const std::string& text, const About& about) {
-  const auto at = std::find(about.tokens.begin(), about.tokens.end(), text);
-  if (at != about.tokens.end()) return at - about.tokens.begin();
+std::optional<Index> find_row(const std::string& text, const std::vector<std::string>& tokens,
+                              int first_index) {
+  const auto at = std::find(tokens.begin(), tokens.end(), text);
+  if (at != tokens.end()) return at - tokens.begin();
   if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos)
     return std::nullopt;
-  const Index number = std::stol(text) - about.first_index;
-  return number >= 0 && number < static_cast<Index>(about.tokens.size()) ? std::optional(number)
-                                                                         : std::nullopt;
+  const Index number = std::stol(text) - first_index;
+  return number >= 0 && number < static_cast<Index>(tokens.size()) ? std::optional(number) : std::nullopt;
 }
 
 // A label that several queries have means the first; their numbers tell them apart.
-void note_equal_labels(const std::string& label, Index row, const About& about, Diagnostics& diagnostics) {
+void note_equal_labels(const std::string& label, Index row, const std::vector<std::string>& tokens,
+                       int first_index, Diagnostics& diagnostics) {
   std::string numbers;
-  for (std::size_t i = 0; i < about.tokens.size(); ++i) {
-    if (about.tokens[i] == label)
-      numbers += (numbers.empty() ? "" : ", ") + std::to_string(static_cast<Index>(i) + about.first_index);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] == label)
+      numbers += (numbers.empty() ? "" : ", ") + std::to_string(static_cast<Index>(i) + first_index);
   }
   if (numbers.find(',') == std::string::npos) return;
   diagnostics.add({Severity::note, "", nullptr, std::nullopt,
                    say({"--row: '{0}' is the label of queries {1}; this is {2}",
                         "--row：“{0}”是第 {1} 个查询的标签；这里取第 {2} 个"},
-                       label, numbers, row + about.first_index),
+                       label, numbers, row + first_index),
                    say({"write the number for another one", "要看另一个，请写它的序号"})});
 }
 
@@ -215,6 +216,25 @@ std::optional<Worked> work_out(const SharedOptions& options, const Presentation&
   return worked;
 }
 
+std::optional<Index> query_named(const std::string& name, const std::vector<std::string>& tokens,
+                                 int first_index, Diagnostics& diagnostics) {
+  const auto row = find_row(name, tokens, first_index);
+  if (row) {
+    note_equal_labels(name, *row, tokens, first_index, diagnostics);
+    return row;
+  }
+  constexpr std::size_t kMostListed = 12;
+  std::string all;
+  for (std::size_t i = 0; i < std::min(tokens.size(), kMostListed); ++i)
+    all += (i == 0 ? "" : " ") + tokens[i];
+  if (tokens.size() > kMostListed) all += " … " + tokens.back();
+  const auto near = nearest_label(name, tokens);
+  diagnostics.error("", say({"--row: there is no query '{0}'", "--row：没有名为“{0}”的查询"}, name),
+                    near ? say({"did you mean '{0}'?", "是不是想写“{0}”？"}, *near)
+                         : say({"the queries are: {0}", "查询有：{0}"}, all));
+  return std::nullopt;
+}
+
 std::optional<Worked> work_out(const ProblemInput& input, const SharedOptions& options,
                                const Presentation& presentation, Diagnostics& diagnostics) {
   auto planned = read_and_plan(input, diagnostics);
@@ -236,20 +256,8 @@ std::optional<Worked> work_out(const ProblemInput& input, const SharedOptions& o
                     .checks = options.checks};
   const std::vector<Printed> printed = printed_of(problem);
   check_steps(worked.telling.steps, plan, diagnostics);
-  if (!options.row.empty()) {
-    worked.telling.row = find_row(options.row, worked.about);
-    if (!worked.telling.row) {
-      std::string all;
-      for (const std::string& token : worked.about.tokens) all += (all.empty() ? "" : " ") + token;
-      const auto near = nearest_label(options.row, worked.about.tokens);
-      diagnostics.error("",
-                        say({"--row: there is no query '{0}'", "--row：没有名为“{0}”的查询"}, options.row),
-                        near ? say({"did you mean '{0}'?", "是不是想写“{0}”？"}, *near)
-                             : say({"the queries are: {0}", "查询有：{0}"}, all));
-    } else {
-      note_equal_labels(options.row, *worked.telling.row, worked.about, diagnostics);
-    }
-  }
+  if (!options.row.empty())
+    worked.telling.row = query_named(options.row, worked.about.tokens, worked.about.first_index, diagnostics);
   if (!options.head.empty()) {
     worked.telling.head = find_head(options.head, worked.about);
     if (!worked.telling.head) {

@@ -27,6 +27,10 @@ void add_checkpoint(const SharedOptions& options, ProblemInput& input, Diagnosti
 // What a report says of the problem before any step; of a gradient nothing yet.
 About about_of(const Problem& problem, const Diagnostics& diagnostics);
 
+// The query that --row names, by its label or by its number as the problem counts; else an error is added.
+std::optional<Index> query_named(const std::string& name, const std::vector<std::string>& tokens,
+                                 int first_index, Diagnostics& diagnostics);
+
 // The problem of FILE, the matrix files and the settings; or one that is not in a file of the user's.
 std::optional<Worked> work_out(const SharedOptions& options, const Presentation& presentation,
                                Diagnostics& diagnostics);

@@ -56,10 +56,11 @@ class File {
 // ---- Pieces of a file --------------------------------------------------------------------------
 
 // From read(2) to the last use text and numbers stay in a processor's own cache.
-constexpr std::size_t kPiece = std::size_t{128} << 10U;          // bytes of text
-constexpr std::size_t kMostBehindPiece = std::size_t{4} << 10U;  // usually enough to end its last line
-constexpr std::size_t kLongestLine = std::size_t{64} << 20U;     // bytes; a file of one row has no more
-constexpr off_t kWorthAThread = off_t{512} << 10U;               // bytes
+constexpr std::size_t kPiece = std::size_t{128} << 10U;            // bytes of text
+constexpr std::size_t kMostBehindPiece = std::size_t{4} << 10U;    // usually enough to end its last line
+constexpr std::size_t kLongestLine = std::size_t{64} << 20U;       // bytes; a file of one row has no more
+constexpr off_t kWorthAThread = off_t{512} << 10U;                 // bytes
+constexpr std::size_t kLargestForOthers = std::size_t{64} << 20U;  // bytes of numbers
 
 using Values = std::unique_ptr<double[], Numbers::Free>;
 
@@ -68,6 +69,8 @@ struct PlainFile {
   PlainFile(const File& from, off_t bytes) : file(from), size(bytes) {
     const std::size_t room = most_numbers(static_cast<std::size_t>(size)) * sizeof(double);
     values.reset(static_cast<double*>(std::malloc(room)));
+    // The other reader, for files that are no plain numbers, is for small ones; it would only say so.
+    if (values == nullptr && room > kLargestForOthers) throw std::bad_alloc();
     is_refused = values == nullptr;
   }
 
@@ -176,7 +179,7 @@ std::shared_ptr<Numbers> read_array(const File& file, off_t size) {
   numbers->are_doubles = true;
   numbers->values.reset(static_cast<double*>(std::malloc(count * sizeof(double))));
   double* const values = numbers->values.get();
-  if (values == nullptr) return nullptr;
+  if (values == nullptr) throw std::bad_alloc();
   // Floats are read into the upper half of the memory, and widened from the lowest on.
   char* const raw = reinterpret_cast<char*>(values) + (count * sizeof(double) - bytes);
   if (file.read_at(static_cast<off_t>(array->data_begin), raw, bytes) != static_cast<std::ptrdiff_t>(bytes))

@@ -173,7 +173,9 @@ SourcePtr source_from_text(std::string name, std::string text, Diagnostics& diag
   return std::make_shared<Source>(Source{std::move(name), std::move(text)});
 }
 
-SourcePtr read_source(const std::string& name, Diagnostics& diagnostics) {
+namespace {
+
+SourcePtr read_new_source(const std::string& name, Diagnostics& diagnostics) {
   const auto refuse = [&](Said message) {
     diagnostics.error(name, std::move(message));
     return nullptr;
@@ -201,6 +203,15 @@ SourcePtr read_source(const std::string& name, Diagnostics& diagnostics) {
   }
   if (std::ferror(file.get())) return refuse(reason(errno));
   return source_from_text(name, std::move(text), diagnostics);
+}
+
+}  // namespace
+
+SourcePtr read_source(const std::string& name, Diagnostics& diagnostics) {
+  if (name != "-") return read_new_source(name, diagnostics);
+  static SourcePtr of_standard_input;  // gone when it has been read
+  if (!of_standard_input) of_standard_input = read_new_source(name, diagnostics);
+  return of_standard_input;
 }
 
 }  // namespace qkv
