@@ -30,6 +30,13 @@ std::string scale_of(const Problem& p) {
 
 // ---- the samples of the problem file's description ----
 
+TEST_CASE("a scale that names d_k is the factor of that width, of one head") {
+  const std::string rows = "[Q]\n1 0 2 0\n[K]\n1 1 0 3\n[V]\n1 2\n";
+  CHECK(problem("scale = 1/d_k\n" + rows).scale.factor.text == "1/4");
+  CHECK(problem("scale = 1/d_k\nheads = 2\n" + rows).scale.factor.text == "1/2");
+  CHECK(problem("scale = 1/d_k\nd_k = 9\n[scores]\n1\n").scale.factor.text == "1/9");
+}
+
 TEST_CASE("the example worked by hand is read as it stands") {
   const Problem p = problem(
       "# worked by hand: 3 tokens, d_k = 2, Q = K\n"
@@ -351,7 +358,7 @@ TEST_CASE("a value that is not understood is told with what is allowed") {
         "t.qkv:2:9: error: '1/2x' is not a number\n"
         "   2 | scale = 1/2x\n"
         "     |         ^^^^\n"
-        "     = hint: values of 'scale': 1/sqrt(d_k) | none | a number\n"
+        "     = hint: values of 'scale': 1/sqrt(d_k) | 1/d_k | none | a number\n"
         "t.qkv:3:12: error: 'decimals' takes a whole number from 0 to 17, not '18'\n"
         "   3 | decimals = 18\n"
         "     |            ^^\n");
@@ -629,7 +636,7 @@ TEST_CASE("a setting may hold a root as cells do") {
 
 TEST_CASE("what a setting takes is said in the language of the message") {
   const std::string said = told("scale = inf\nscale = 2\ntokens=\n[Q]\n1 0\n[K]\n1 0\n", Language::zh);
-  CHECK(said.find("“scale”的取值：1/sqrt(d_k) | none | 数\n") != std::string::npos);
+  CHECK(said.find("“scale”的取值：1/sqrt(d_k) | 1/d_k | none | 数\n") != std::string::npos);
   CHECK(said.find("“tokens”的取值：标签，用空格隔开\n") != std::string::npos);
   CHECK(said.find("“scale”给出了两次：第 1 行和第 2 行\n") != std::string::npos);
 }

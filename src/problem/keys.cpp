@@ -60,6 +60,7 @@ Spelling read_align(ValueReader& value, Settings& settings) {
 Spelling read_scale(ValueReader& value, Settings& settings) {
   std::string text = value.text();
   text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
+  settings.scales_by_width = false;
   if (text == "none") {
     settings.scale = Scale{.kind = ScaleKind::none, .factor = {}, .d_k = {}};
     return text;
@@ -67,6 +68,11 @@ Spelling read_scale(ValueReader& value, Settings& settings) {
   if (text == "1/sqrt(d_k)" || text == "1/sqrt(dk)" || text == "1/√d_k" || text == "1/√dk") {
     settings.scale = Scale{.kind = ScaleKind::root, .factor = {}, .d_k = {}};
     return "1/sqrt(d_k)";
+  }
+  if (text == "1/d_k") {
+    settings.scale = Scale{.kind = ScaleKind::root, .factor = {}, .d_k = {}};
+    settings.scales_by_width = true;
+    return text;
   }
   const std::optional<Number> factor = value.number();
   if (!factor) return std::nullopt;
@@ -283,7 +289,7 @@ const std::array kKeys{
                          {"concat", ScoreKind::concat}});
         }},
     Key{"scale",
-        "1/sqrt(d_k) | none | a number",
+        "1/sqrt(d_k) | 1/d_k | none | a number",
         "1/sqrt(d_k)",
         {"what the scores are multiplied by", "打分之后乘的缩放系数"},
         read_scale},

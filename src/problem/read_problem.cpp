@@ -139,6 +139,15 @@ class ProblemReader {
   // 1/√d_k of one head, unless the file says otherwise; additive and bilinear scores are not
   // scaled by their authors, and linear attention has no scores.
   void find_scale() {
+    find_root();
+    const std::string& d_k = problem_.scale.d_k.text;
+    if (!settings().scales_by_width || problem_.scale.kind != ScaleKind::root || d_k.empty()) return;
+    NumberError ignored;
+    if (const auto factor = parse_number("1/" + d_k, ignored))
+      problem_.scale = {.kind = ScaleKind::factor, .factor = *factor, .d_k = {}};
+  }
+
+  void find_root() {
     const Settings& s = settings();
     if (!roles_.starts_by(Entry::scores)) {
       problem_.scale.kind = ScaleKind::none;

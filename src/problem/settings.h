@@ -44,6 +44,7 @@ struct Settings {
   Align align;
   EmptyRow empty_row = EmptyRow::zero;
   std::optional<Scale> scale;  // without its d_k; nullopt: not given
+  bool scales_by_width = false;  // 1/d_k: a factor still to be worked out; `scale` is a root till then
   std::optional<Number> d_k;
   std::optional<Number> temperature;
   std::optional<Number> softcap;
