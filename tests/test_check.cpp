@@ -199,6 +199,78 @@ TEST_CASE("one number that no rounding explains is caught, there and nowhere els
   CHECK(caught == altered);
 }
 
+// ---- After a slip ---------------------------------------------------------------------------------
+
+// Values up to twenty: two decimals of the weights say little about those of the output.
+Exercise exercise_with_large_values(Random& random) {
+  for (;;) {
+    Exercise e = exercise(random);
+    if (e.has_x()) continue;
+    e.v = whole_numbers(random, e.v.rows(), e.v.cols(), -20, 20);
+    return e;
+  }
+}
+
+TEST_CASE("after a mistake all digits of a calculator may be kept, however large the values") {
+  QKV_SAY_SEED();
+  Random random(96);
+  int carried = 0;
+  for (Index run = 0; run < sheets(20); ++run) {
+    const Exercise e = exercise_with_large_values(random);
+    const Trace truth = traced(problem_of(e));
+    const Work right = right_work(e);
+    for (const Slip& slip : slips()) {
+      if (slip.step == std::string("output")) continue;
+      const auto work = spoiled_work(e, slip, right, 0.01);
+      if (!work) continue;
+      const auto answers = sheet(truth.plan(), *work, 2, some_unwritten(random, *work, slip.step));
+      const Judgement judgement = judge(truth, answers, 2);
+      INFO(slip.id, " in ", slip.step, "\n", text_of(e), text_of(truth.plan(), answers));
+      REQUIRE(first_wrong(judgement) != nullptr);
+      CHECK(truth.plan()[first_wrong(judgement)->node].id == slip.step);
+      CHECK(std::count_if(judgement.steps.begin(), judgement.steps.end(),
+                          [](const JudgedStep& s) { return s.verdict == Verdict::wrong; }) == 1);
+      ++carried;
+    }
+  }
+  CHECK(carried > 100);
+}
+
+TEST_CASE("what no weights behind the written ones give is a second mistake") {
+  QKV_SAY_SEED();
+  Random random(97);
+  int caught = 0;
+  for (Index run = 0; run < sheets(20); ++run) {
+    const Exercise e = exercise_with_large_values(random);
+    const Trace truth = traced(problem_of(e));
+    const Work right = right_work(e);
+    for (const Slip& slip : slips()) {
+      if (slip.step != std::string("weights")) continue;
+      auto work = spoiled_work(e, slip, right, 0.01);
+      if (!work || !work->at("weights").array().isFinite().all()) continue;
+      // The largest that weights within half a unit of the written ones can give, and two units more.
+      const Index row = random.whole(0, e.n() - 1);
+      const Index col = random.whole(0, e.v.cols() - 1);
+      double most = 0;
+      for (Index j = 0; j < e.m(); ++j) {
+        const double weight = std::round(work->at("weights")(row, j) * 100) / 100;
+        most += weight * e.v(j, col) + 0.005 * std::abs(e.v(j, col));
+      }
+      const double second = most + 0.02;
+      if (std::abs(second - right.at("output")(row, col)) <= reach(e, right, "output", 0.01)) continue;
+      work->at("output")(row, col) = second;
+      const auto answers = sheet(truth.plan(), *work, 2);
+      const Judgement judgement = judge(truth, answers, 2);
+      INFO(slip.id, "\n", text_of(e), text_of(truth.plan(), answers));
+      const JudgedStep& output = judged(judgement, truth.plan(), "output");
+      CHECK(output.cells(row, col) == Verdict::wrong);
+      CHECK((output.cells.array() == Verdict::wrong).count() == 1);
+      ++caught;
+    }
+  }
+  CHECK(caught > 50);
+}
+
 // ---- By hand ------------------------------------------------------------------------------------
 
 // A sheet from a few lines: marked(problem, {{"scores", "1 2 ; 3 4"}, …})["scores"].
@@ -531,6 +603,58 @@ TEST_CASE("minus infinity stands where the mask hides, and only there") {
   CHECK(zero["weights"] == "carried carried ; right right");
   CHECK(zero["output"] == "carried ; right");
   CHECK(zero.judgement.points == 2);
+}
+
+// Weights of base 2 from the scores 1 2 0 are 2/7 4/7 1/7.  As they are the output is 34/7 = 4.857, of the
+// written ones 4.88; half a unit in each weight allows 4.80 to 4.96.
+TEST_CASE("a step is carried when some numbers behind the written ones give it, and not beyond") {
+  Problem p = problem("scale = none\n[scores]\n1 2 0\n[V]\n5\n7\n-4\n");
+  const auto output = [&](const char* written) {
+    const Marks marks = marked(p, {{"weights", "0.29 0.57 0.14"}, {"output", written}});
+    CHECK(list(marks.at("weights").mistakes) == "M37");
+    return marks["output"] + ", " + std::to_string(marks.judgement.points);
+  };
+  CHECK(output("4.86") == "carried, 1");
+  CHECK(output("4.88") == "carried, 1");
+  CHECK(output("4.80") == "carried, 1");
+  CHECK(output("4.96") == "carried, 1");
+  CHECK(output("4.79") == "wrong, 0");
+  CHECK(output("4.97") == "wrong, 0");
+
+  // Divided by d_k: 1 and 5/3; e^0/(e^0 + e^(2/3)) = 0.33924, and 10·0.33924 + 20·0.66076 = 16.6076.
+  const Problem divided = problem("d_k = 3\n[scores]\n3 5\n[V]\n10\n20\n");
+  const Marks marks =
+      marked(divided, {{"scaled", "1.0 1.67"}, {"weights", "0.34 0.66"}, {"output", "16.608"}});
+  CHECK(list(marks.at("scaled").mistakes) == "M11");
+  CHECK(marks["weights"] == "carried carried");
+  CHECK(marks["output"] == "carried");
+  CHECK(marks.judgement.points == 2);
+}
+
+TEST_CASE("what follows from a mistake may be rounded at a step that is not handed in") {
+  // Scores 3 4 in place of 3 5, no scale: weights 0.2689 0.7311, on paper 0.27 0.73; times 100 and 200 that
+  // is 173.1 or 173.0, and 172.6 is neither.
+  const Problem p = problem("scale = none\n[Q]\n1 1\n[K]\n1 2\n1 4\n[V]\n100\n200\n");
+  CHECK(marked(p, {{"scores", "3 4"}, {"output", "173.11"}})["output"] == "carried");
+  CHECK(marked(p, {{"scores", "3 4"}, {"output", "173.00"}})["output"] == "carried");
+  CHECK(marked(p, {{"scores", "3 4"}, {"output", "172.60"}})["output"] == "wrong");
+}
+
+TEST_CASE("scores of wrongly turned vectors are carried from all their digits") {
+  // Position 1 turns (3 4) by 1 radian to (−1.7444 4.6856); the other way round to (4.9868 −0.3632), and its
+  // score with itself is 25, with (2 5) turned the same way, (5.2880 1.0186), 6·1 + 20·1 = 26.
+  const Problem p =
+      problem("rope = half\nscale = none\npositions = 1 1\n[Q]\n3 4\n2 5\n[K]\n3 4\n2 5\n[V]\n1\n2\n");
+  const char* turned_back = "4.99 -0.36 ; 5.29 1.02";
+  const Marks marks = marked(
+      p, {{"Q.rotated", turned_back}, {"K.rotated", turned_back}, {"scores", "25.00 26.00 ; 26.00 29.00"}});
+  CHECK(list(marks.at("Q.rotated").mistakes) == "M61");
+  CHECK(marks.at("scores").verdict != Verdict::wrong);
+  // With the keys turned rightly, (−1.7444 4.6856) and (−3.1268 4.3844), these follow from the queries.
+  const Marks mixed = marked(p, {{"Q.rotated", turned_back}, {"scores", "-10.40 -17.18 ; -4.45 -12.07"}});
+  CHECK(mixed["scores"] == "carried carried ; carried carried");
+  CHECK(marked(p, {{"Q.rotated", turned_back}, {"scores", "-10.50 -17.18 ; -4.45 -12.07"}})["scores"] ==
+        "wrong carried ; carried carried");
 }
 
 TEST_CASE("weights too coarse to say anything about the output excuse nothing in it") {

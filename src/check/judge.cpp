@@ -1,6 +1,7 @@
 #include "check/judge.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -45,7 +46,7 @@ class Judge {
  private:
   // What follows for a step on each chain.
   struct Images {
-    IntervalMatrix mended, theirs, literal, continued;
+    IntervalMatrix mended, theirs, literal;
   };
 
   JudgedStep judge_step(NodeId id) {
@@ -53,9 +54,9 @@ class Judge {
     JudgedStep step;
     step.node = id;
     const Images images{sheet_.image(id, Chain::mended), sheet_.image(id, Chain::theirs),
-                        sheet_.image(id, Chain::literal), sheet_.image(id, Chain::continued)};
+                        sheet_.image(id, Chain::literal)};
     step.cells = verdicts(id, images);
-    accept_unrounded_carry(step, images.continued);
+    for (const Chain chain : kCarried) accept_carried(step, chain);
     accept_paper(step);
     if (has_wrong(step)) try_rounded_roots(step);
     if (has_wrong(step)) accept_cut_off(step, images);
@@ -87,25 +88,33 @@ class Judge {
 
   // Whether what follows for a cell on one chain is what was written.
   bool explains(const CellPlace& at, const Written& written, const Interval& image, Chain chain) const {
+    // The true numbers behind right ones are known, those behind wrong ones are anything that these can mean.
+    const auto fits = chain == Chain::printed ? allows : follows;
     const Node& node = sheet_.plan()[at.node];
-    if (node.op->name != std::string_view("hard_read")) return follows(written, image);
+    if (node.op->name != std::string_view("hard_read")) return fits(written, image);
     // Which of two nearly equal weights is the largest, rounding decides; then the image spans their values,
     // and one of the values must have been read, not something between.
     const IntervalMatrix& v = sheet_.value(node.inputs[1], chain);
     for (Index j = 0; j < v.rows(); ++j) {
-      if (meets(v(j, at.col), image) && follows(written, v(j, at.col))) return true;
+      if (meets(v(j, at.col), image) && fits(written, v(j, at.col))) return true;
     }
     return false;
   }
 
-  // What follows from an error is often carried with all the digits of a calculator.
-  void accept_unrounded_carry(JudgedStep& step, const IntervalMatrix& continued) const {
+  // How what follows from an error is carried, beside with the written numbers themselves: with all the
+  // digits of a calculator, from the first error on or from every written number on; or rounded as on paper
+  // at steps that were not handed in.
+  static constexpr std::array kCarried{Chain::continued, Chain::printed, Chain::paper};
+
+  void accept_carried(JudgedStep& step, Chain chain) const {
+    if (!has_wrong(step) || !sheet_.has_departed_before(step.node)) return;
+    const IntervalMatrix image = sheet_.image(step.node, chain);
     const Given& given = *sheet_.answer(step.node);
     for (Index i = 0; i < given.rows; ++i) {
       for (Index j = 0; j < given.cols; ++j) {
         Verdict& verdict = step.cells(i, j);
-        if (verdict == Verdict::wrong && sheet_.has_departed_before(step.node) &&
-            explains({step.node, i, j}, sheet_.written(given.at(i, j)), continued(i, j), Chain::continued))
+        if (verdict == Verdict::wrong &&
+            explains({step.node, i, j}, sheet_.written(given.at(i, j)), image(i, j), chain))
           verdict = Verdict::carried;
       }
     }
@@ -183,7 +192,7 @@ class Judge {
       };
       const IntervalMatrix theirs = image(Chain::theirs);
       if (!explains_all(step.node, theirs)) continue;
-      step.cells = verdicts(step.node, {image(Chain::mended), theirs, theirs, theirs});
+      step.cells = verdicts(step.node, {image(Chain::mended), theirs, theirs});
       step.is_rounded_root = true;
       step.root = root;
       return;
@@ -207,7 +216,7 @@ class Judge {
     }
     step.cells = std::move(cells);
     step.is_cut_off = true;
-    point_at(step, *first);
+    point_at(step, *first, expected(*first, before_the_cut(*first)));
   }
 
   std::optional<Verdict> verdict_of_cut_off(const CellPlace& at, const Number& number,
@@ -220,9 +229,21 @@ class Judge {
     if (follows(*cut, sheet_.truth().proof().enclosure(at)) || is_cut_from(images.mended, Chain::mended))
       return Verdict::rounded;
     if (is_cut_from(images.theirs, Chain::theirs) || is_cut_from(images.literal, Chain::literal) ||
-        is_cut_from(images.continued, Chain::continued))
+        is_cut_from(sheet_.image(at.node, Chain::continued), Chain::continued))
       return sheet_.has_departed_before(at.node) ? Verdict::carried : Verdict::rounded;
     return std::nullopt;
+  }
+
+  // What the number was that was cut off.
+  Interval before_the_cut(const CellPlace& at) const {
+    const Written cut = *cut_off_range(sheet_.answer(at.node)->at(at.row, at.col));
+    const Interval truth = sheet_.truth().proof().enclosure(at);
+    if (follows(cut, truth)) return truth;
+    for (const Chain chain : {Chain::literal, Chain::continued, Chain::mended}) {
+      const Interval image = sheet_.image(at.node, chain)(at.row, at.col);
+      if (explains(at, cut, image, chain)) return image;
+    }
+    return sheet_.image(at.node, Chain::theirs)(at.row, at.col);
   }
 
   // Also those that the true root explains: a sheet has one root.
@@ -250,24 +271,27 @@ class Judge {
     return found;
   }
 
-  // With as many decimals as were written, or as the problem has.
-  std::string expected(const CellPlace& at, const Number& written) const {
+  // A number that follows, with as many decimals as were written there, or as the problem has.
+  std::string expected(const CellPlace& at, const Interval& number) const {
+    const Number& written = sheet_.answer(at.node)->at(at.row, at.col);
     const int decimals = written.is_decimal && written.decimals > 0 ? written.decimals : decimals_;
-    if (!sheet_.has_departed_before(at.node)) return sheet_.truth().text(at.node, at.row, at.col, decimals);
-    return fixed_text(middle_double(sheet_.image(at.node, Chain::theirs)(at.row, at.col)), decimals);
+    const bool is_true = allows({sheet_.truth().proof().enclosure(at), {}}, number);
+    return is_true ? sheet_.truth().text(at.node, at.row, at.col, decimals)
+                   : fixed_text(middle_double(number), decimals);
   }
 
-  void point_at(JudgedStep& step, const CellPlace& at) const {
+  void point_at(JudgedStep& step, const CellPlace& at, std::string expected) const {
     step.row = at.row;
     step.col = at.col;
-    step.expected = expected(at, sheet_.answer(at.node)->at(at.row, at.col));
+    step.expected = std::move(expected);
   }
 
   void explain(JudgedStep& step) const {
     const Given& given = *sheet_.answer(step.node);
     Index first = 0;
     while (step.cells(first / given.cols, first % given.cols) != Verdict::wrong) ++first;
-    point_at(step, {step.node, first / given.cols, first % given.cols});
+    const CellPlace at{step.node, first / given.cols, first % given.cols};
+    point_at(step, at, expected(at, sheet_.image(at.node, Chain::literal)(at.row, at.col)));
     step.mistakes = mistakes_behind(sheet_, step.node, step.cells);
     const double first_value = given.cells.front().value;
     step.is_trivial =

@@ -1,7 +1,9 @@
 #include "check/sheet.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "base/decimal.h"
 #include "run/apply.h"
 #include "run/proof.h"
 
@@ -47,10 +49,14 @@ bool meets(const Interval& a, const Interval& b) {
   return !certainly_exceeds(a, b) && !certainly_exceeds(b, a);
 }
 
-bool follows(const Written& written, const Interval& image) {
+bool allows(const Written& written, const Interval& image) {
   if (is_nan(image) || is_nan(written.range)) return is_nan(image) && is_nan(written.range);
-  if (!meets(image, written.range)) return false;
-  if (!written.unit) return true;
+  return meets(image, written.range);
+}
+
+bool follows(const Written& written, const Interval& image) {
+  if (!allows(written, image)) return false;
+  if (is_nan(image) || !written.unit) return true;
   const Interval width = Interval(upper(image)) - Interval(lower(image));
   return !certainly_exceeds(width, enclose(Rational(*written.unit * kWidestImage)));
 }
@@ -138,14 +144,23 @@ bool Sheet::has_departed_before(NodeId id) const {
   return std::any_of(inputs.begin(), inputs.end(), [&](NodeId input) { return departed_[input]; });
 }
 
-// A step that was worked out and not handed in was rounded too; a mask changes no digits.
-void Sheet::round_unwritten(IntervalMatrix& value) const {
+// A step that was worked out and not handed in was rounded too, to some number near; a mask changes no
+// digits.
+void Sheet::widen_unwritten(IntervalMatrix& value) const {
   const Rational unit = power_of_ten(-decimals_);
   const Interval half = enclose(Rational(unit / 2));
   for (Index k = 0; k < value.size(); ++k) {
     Interval& x = value(k);
     if (is_minus_infinity(x) || is_nan(x) || is_multiple_of(x, unit)) continue;
     x = hull(Interval(x - half), Interval(x + half));
+  }
+}
+
+// The same to the nearest.
+void Sheet::round_unwritten(IntervalMatrix& value) const {
+  for (Index k = 0; k < value.size(); ++k) {
+    const double middle = middle_double(value(k));
+    if (std::isfinite(middle)) value(k) = enclose_decimal(fixed_text(middle, decimals_));
   }
 }
 
@@ -158,10 +173,14 @@ void Sheet::settle(NodeId id, const Mask& is_untrue, const Mask& is_wrong) {
   const PrecisionScope precision(Proof::kFirstPrecision);
   bool departs = has_departed_before(id);
   const Given* given = answer(id);
-  for (const Chain which : {Chain::mended, Chain::theirs, Chain::literal, Chain::continued}) {
+  for (const Chain which : kChains) {
     IntervalMatrix value = compute(id, chain(which), has_own_mask(id, which));
-    const bool is_rounding = which == Chain::mended || which == Chain::theirs;
-    if (given == nullptr && is_rounding && may_be_rounded(plan()[id])) round_unwritten(value);
+    const bool is_widening = which == Chain::mended || which == Chain::theirs;
+    if (given == nullptr && may_be_rounded(plan()[id])) {
+      if (is_widening) widen_unwritten(value);
+      if (which == Chain::paper) round_unwritten(value);
+    }
+    const bool is_range = is_widening || which == Chain::printed;
     for (Index i = 0; given != nullptr && i < value.rows(); ++i) {
       for (Index j = 0; j < value.cols(); ++j) {
         const Number& number = given->at(i, j);
@@ -173,8 +192,8 @@ void Sheet::settle(NodeId id, const Mask& is_untrue, const Mask& is_wrong) {
         // A value that is a point, and has no more digits than were written, is written exactly: a score of 3
         // is 3.
         // Where a table has wrong numbers, only whole ones are taken to be exact.
-        const bool is_exact = !is_rounding || (written.unit && is_multiple_of(value(i, j), *written.unit) &&
-                                               (number.decimals == 0 || !is_untrue.any()));
+        const bool is_exact = !is_range || (written.unit && is_multiple_of(value(i, j), *written.unit) &&
+                                            (number.decimals == 0 || !is_untrue.any()));
         value(i, j) = is_exact ? enclose(number) : written.range;
       }
     }

@@ -2,14 +2,17 @@
 //
 // A number on paper is a range: 0.58 means [0.575, 0.585].  So the plan is run on intervals, from
 // the student's own earlier numbers, and a step is consistent when the range that follows meets the
-// range that was written.  Four chains are kept:
+// range that was written.  Six chains are kept:
 //
 //   mended     wrong numbers are replaced by right ones: what an honest student with rounded
 //              numbers can arrive at;
 //   theirs     everything stands as it was written: what follows from the student's mistakes;
 //   literal    the same with every number taken for exactly what was written;
 //   continued  only wrong numbers stand as written, and everything after them is carried without
-//              rounding, as a calculator keeps it.
+//              rounding, as a calculator keeps it;
+//   printed    every number is anything that it can mean, and what was not written is carried
+//              without rounding: whatever digits a student kept of what they wrote;
+//   paper      literal, with what was not written rounded too, to the decimals of the sheet.
 #pragma once
 
 #include <array>
@@ -40,11 +43,16 @@ bool meets(const Interval& a, const Interval& b);  // they have a point in commo
 // for a number without a decimal place.
 std::optional<Written> cut_off_range(const Number& number);
 
-// Whether a number that follows, as a range, explains the number that was written.  A range of more
-// than ten units of the last digit says nothing about that digit.  Of nan follows nan.
+// Whether what follows, as a range, leaves room for the number that was written.  Of nan follows nan.
+bool allows(const Written& written, const Interval& image);
+
+// Whether it also explains that number: a range of more than ten units of the last digit says nothing about
+// that digit.
 bool follows(const Written& written, const Interval& image);
 
-enum class Chain { mended, theirs, literal, continued };
+enum class Chain { mended, theirs, literal, continued, printed, paper };
+constexpr std::array kChains{Chain::mended,    Chain::theirs,  Chain::literal,
+                             Chain::continued, Chain::printed, Chain::paper};
 
 class Sheet {
  public:
@@ -84,13 +92,14 @@ class Sheet {
   }
   Values& chain(Chain which) { return chains_[static_cast<std::size_t>(which)]; }
   const Values& chain(Chain which) const { return chains_[static_cast<std::size_t>(which)]; }
+  void widen_unwritten(IntervalMatrix& value) const;
   void round_unwritten(IntervalMatrix& value) const;
   bool is_answered_between(NodeId after, NodeId before) const;
 
   const Trace& truth_;
   std::map<NodeId, Given> answers_;
   int decimals_;  // asked for, or written, whichever are more
-  std::array<Values, 4> chains_;
+  std::array<Values, kChains.size()> chains_;
   std::vector<bool> departed_;
 };
 
