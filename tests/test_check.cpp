@@ -657,6 +657,49 @@ TEST_CASE("scores of wrongly turned vectors are carried from all their digits") 
         "wrong carried ; carried carried");
 }
 
+// Weights 0.2689 0.7311 and 0.8808 0.1192; transposed and times V: 0.2689 8.808 and 0.7311 1.192, or of the
+// written numbers 0.27 8.80 and 0.73 1.20.
+TEST_CASE(
+    "a mistake in the output is known by the written numbers and by all digits, however large the values") {
+  const Problem p = problem("scale = none\n[scores]\n0 1\n2 0\n[V]\n1 0\n0 10\n");
+  for (const char* output : {"0.27 8.80 ; 0.73 1.20", "0.27 8.81 ; 0.73 1.19"}) {
+    const Marks marks = marked(p, {{"weights", "0.27 0.73 ; 0.88 0.12"}, {"output", output}});
+    CHECK(list(marks.at("output").mistakes) == "M45");
+    // 0.27·0 + 0.73·10, as it stands on the sheet.
+    CHECK(marks.at("output").expected == "7.30");
+  }
+  CHECK(list(marked(p, {{"weights", "0.27 0.73 ; 0.88 0.12"}, {"output", "0.27 8.90 ; 0.73 1.10"}})
+                 .at("output")
+                 .mistakes) == "none");
+}
+
+TEST_CASE("only an average is said to lie outside its values") {
+  const Problem p = problem("scale = none\n[scores]\n0 1\n2 0\n[V]\n1 4\n2 6\n");
+  const auto named = [&](const char* weights, const char* output) {
+    return list(marked(p, {{"weights", weights}, {"output", output}}).at("output").mistakes);
+  };
+  CHECK(named("0.27 0.73 ; 0.88 0.12", "1.73 5.46 ; 9.12 7.90") == "M47");
+  // Columns that sum to 1, bare exponentials, a mask after the softmax: these rows share out 0.85 and 1.15,
+  // 3.72 and 8.39, 0.73 and 0.88.
+  CHECK(named("0.12 0.73 ; 0.88 0.27", "1.58 4.86 ; 9.42 7.90") == "none");
+  CHECK(named("1.00 2.72 ; 7.39 1.00", "6.44 20.30 ; 19.39 48.00") == "none");
+  CHECK(named("0.00 0.73 ; 0.88 0.00", "0.46 4.38 ; 0.88 2.52") == "none");
+}
+
+TEST_CASE("one wrong number is a slip in a cell, two are not") {
+  // Divided by d_k = 3: of 0.6667 0 and 1 −0.3333 the weights are 0.6608 0.3392 and 0.7914 0.2086, the
+  // outputs 4.929 4 and 6.497 4.
+  const Problem p = problem("d_k = 3\n[scores]\n2 0\n3 -1\n[V]\n9 4\n-3 4\n");
+  const auto output = [&](const char* written) {
+    const Marks marks = marked(
+        p, {{"scaled", "0.67 0.00 ; 1.00 -0.33"}, {"weights", "0.66 0.34 ; 0.79 0.21"}, {"output", written}});
+    return marks["output"] + ", " + list(marks.at("output").mistakes);
+  };
+  CHECK(output("4.93 4.00 ; 6.50 4.00") == "carried right ; carried right, none");
+  CHECK(output("5.93 4.00 ; 6.50 4.00") == "wrong right ; carried right, M08");
+  CHECK(output("5.93 4.00 ; 7.50 4.00") == "wrong right ; wrong right, none");
+}
+
 TEST_CASE("weights too coarse to say anything about the output excuse nothing in it") {
   // Weights 0.3 mean 0.25 to 0.35; times 40 the output lies somewhere from 10 to 14, in 40 units of 0.1.
   // True: 40/3 = 13.333; of the weights as written: 12.

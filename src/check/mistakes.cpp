@@ -504,7 +504,8 @@ const std::array kMistakes = std::to_array<Mistake>({
      .sentence = {"Only one number is off; the rest of the step is right.",
                   "只有一个数不对，这一步的其余部分都对。"},
      .remedy = {"compute that cell again", "重新计算那个单元格"},
-     .results = spoil::one_cell},
+     .results = spoil::one_cell,
+     .is_of_one_cell = true},
 });
 
 // A mistake has to explain every cell, so that its image may be wide where its numbers are large: e^9 has
@@ -549,7 +550,8 @@ std::vector<NodeId> nodes_spoiled(const Mistake& mistake, const Plan& plan) {
 namespace {
 
 // What stands elsewhere on a sheet when the mistake is made before, or at, a step that is answered.
-std::vector<Sheet::Changes> ways_to_make(const Mistake& mistake, const Sheet& sheet, NodeId target) {
+std::vector<Sheet::Changes> ways_to_make(const Mistake& mistake, const Sheet& sheet, NodeId target,
+                                         Chain chain) {
   const Plan& plan = sheet.plan();
   std::vector<Sheet::Changes> ways;
   // Who makes a mistake makes it in every head, pass and projection; the same place in the lists of results
@@ -558,7 +560,7 @@ std::vector<Sheet::Changes> ways_to_make(const Mistake& mistake, const Sheet& sh
   for (const NodeId node : mistake.is_slip() ? std::vector{target} : nodes_spoiled(mistake, plan)) {
     // An earlier step that was answered has been judged there.
     if (node > target || (node != target && sheet.answer(node) != nullptr)) continue;
-    const spoil::Results results = mistake.results({sheet, node});
+    const spoil::Results results = mistake.results({sheet, node, chain});
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (Shape{results[i].rows(), results[i].cols()} != plan[node].shape) continue;
       ways.push_back({{node, results[i]}});
@@ -581,20 +583,34 @@ std::vector<const Mistake*> mistakes_behind(const Sheet& sheet, NodeId target,
   const Given& given = *sheet.answer(target);
   // Not where wide images would explain the numbers without any mistake.
   const bool is_lenient = !fits(sheet, sheet.image(target, Chain::theirs), given, cells, true);
-  std::vector<const Mistake*> found;
-  for (const Mistake& mistake : kMistakes) {
-    const bool is_known = std::any_of(
-        found.begin(), found.end(), [&](const Mistake* m) { return std::string_view(m->id) == mistake.id; });
-    if (is_known) continue;
-    // A slip that fits anything tells something only when nothing else does.
-    if (mistake.is_slip() && !found.empty()) continue;
-    const std::vector<Sheet::Changes> ways = ways_to_make(mistake, sheet, target);
-    const bool is_behind = std::any_of(ways.begin(), ways.end(), [&](const Sheet::Changes& changes) {
-      return fits(sheet, sheet.image(target, Chain::theirs, changes), given, cells, is_lenient);
+  // Where values are large, the ranges of what was written say nothing; the written numbers themselves, or
+  // all the digits behind them, may still give just these.
+  const auto is_made_on = [&](const Mistake& mistake, Chain chain) {
+    const std::vector<Sheet::Changes> ways = ways_to_make(mistake, sheet, target, chain);
+    return std::any_of(ways.begin(), ways.end(), [&](const Sheet::Changes& changes) {
+      return fits(sheet, sheet.image(target, chain, changes), given, cells,
+                  is_lenient && chain == Chain::theirs);
     });
-    if (is_behind) found.push_back(&mistake);
+  };
+  constexpr std::array kTried{Chain::theirs, Chain::literal, Chain::continued};
+  std::vector<const Mistake*> found;
+  for (const Chain chain : kTried) {
+    for (const Mistake& mistake : kMistakes) {
+      const bool is_known = std::any_of(found.begin(), found.end(), [&](const Mistake* m) {
+        return std::string_view(m->id) == mistake.id;
+      });
+      if (!mistake.is_slip() && !is_known && is_made_on(mistake, chain)) found.push_back(&mistake);
+    }
+    if (!found.empty()) return found;
   }
-  return found;
+  // A slip that fits anything tells something only when nothing else does.
+  const bool is_one_cell = (cells.array() == Verdict::wrong).count() == 1;
+  for (const Mistake& mistake : kMistakes) {
+    if (!mistake.is_slip() || (mistake.is_of_one_cell && !is_one_cell)) continue;
+    if (std::any_of(kTried.begin(), kTried.end(), [&](Chain chain) { return is_made_on(mistake, chain); }))
+      return {&mistake};
+  }
+  return {};
 }
 
 }  // namespace qkv

@@ -18,6 +18,7 @@ struct Mistake {
   Text sentence;                          // what was done; @d is d_k, @m the number of keys
   Text remedy;                            // what to do
   spoil::Results (*results)(const Spoil&);
+  bool is_of_one_cell = false;  // no mistake of a step with several wrong numbers
 
   bool is_slip() const { return nodes.front().empty(); }
 };

@@ -71,7 +71,7 @@ M times(const M& a, const Interval& c);
 inline Interval whole(Index n) { return Interval(static_cast<double>(n)); }
 
 // A step as it should be, given what stands before it on the sheet.
-inline M right_here(const Spoil& s) { return s.sheet.image(s.node, Chain::theirs); }
+inline M right_here(const Spoil& s) { return s.sheet.image(s.node, s.chain); }
 
 // The softmax the problem asks for, of other scores with the mask and bias that the problem has.
 M weights_after_mask(const Spoil& s, const M& scores);

@@ -28,7 +28,7 @@ std::optional<NodeId> Spoil::node_named(std::string_view name) const {
 
 const IntervalMatrix* Spoil::value(std::string_view id) const {
   const auto found = node_named(id);
-  return found ? &sheet.value(*found, Chain::theirs) : nullptr;
+  return found ? &sheet.value(*found, chain) : nullptr;
 }
 
 namespace spoil {
@@ -118,7 +118,7 @@ Results by_root_of_model(const Spoil& s) {
   std::vector<Index> widths;
   if (const IntervalMatrix* x = s.value("X")) widths.push_back(x->cols());
   if (const auto q = s.node_named("Q"); q && is_head(s.sheet.plan()[*q]))
-    widths.push_back(s.sheet.value(s.sheet.plan()[*q].inputs[0], Chain::theirs).cols());
+    widths.push_back(s.sheet.value(s.sheet.plan()[*q].inputs[0], s.chain).cols());
   Results results;
   for (const Index width : widths) {
     if (!d_k(s) || certainly_equals(*d_k(s), whole(width))) continue;
@@ -396,6 +396,20 @@ Results copied_row(const Spoil& s) {
   }
   return results;
 }
+namespace {
+
+// Whether a row of weights, as it stands on the sheet, shares out 1, or where nothing need be shared at
+// most 1.
+bool is_distribution(const M& weights, Index row, bool may_sum_to_less) {
+  for (Index j = 0; j < weights.cols(); ++j) {
+    if (certainly_exceeds(Interval(0), weights(row, j))) return false;
+  }
+  const Interval sum = sum_of_row(weights, row);
+  return may_sum_to_less ? !certainly_exceeds(sum, Interval(1)) : meets(sum, Interval(1));
+}
+
+}  // namespace
+
 // Whatever stands there, if a cell lies outside the column of values that it averages.
 Results outside_the_values(const Spoil& s) {
   if (s.at().op->name != std::string_view("weighted_sum")) return {};
@@ -414,7 +428,8 @@ Results outside_the_values(const Spoil& s) {
     for (Index i = 0; i < given.rows; ++i) {
       result(i, j) = s.sheet.written(given.at(i, j)).range;
       const bool is_blank = given.at(i, j).kind == Number::Kind::blank;
-      is_outside = is_outside || (!is_blank && !meets(result(i, j), column));
+      is_outside = is_outside || (!is_blank && !meets(result(i, j), column) &&
+                                  is_distribution(s.input(0), i, may_sum_to_less));
     }
   }
   return is_outside ? Results{std::move(result)} : Results{};

@@ -1,6 +1,6 @@
 // One step done wrong, in every way that has a name: what numbers a mistake gives.
 //
-// Each function returns every result its mistake can have, from the numbers as they stand on the sheet;
+// Each function returns every result its mistake can have, from the numbers as they stand on one chain;
 // a matrix of another shape than the step's, or none, where the mistake cannot be made there.
 #pragma once
 
@@ -16,6 +16,7 @@ namespace qkv {
 struct Spoil {
   const Sheet& sheet;
   NodeId node;
+  Chain chain = Chain::theirs;  // what the numbers before it are taken for
 
   const Node& at() const { return sheet.plan()[node]; }
   // A node's numbers as they stand on the sheet, or follow from it; null when there is no such node before
@@ -24,7 +25,7 @@ struct Spoil {
   std::optional<NodeId> node_named(std::string_view name) const;
   // Null where nothing was written.
   const Given* written() const { return sheet.answer(node); }
-  const IntervalMatrix& input(std::size_t i) const { return sheet.value(at().inputs[i], Chain::theirs); }
+  const IntervalMatrix& input(std::size_t i) const { return sheet.value(at().inputs[i], chain); }
 };
 
 namespace spoil {

@@ -33,7 +33,7 @@ std::vector<NodeId> parts_named(const Plan& plan, const std::string& pass, char 
 
 // Of a step that comes later: its true value, for want of the sheet's own.
 M value_anywhere(const Spoil& s, NodeId id) {
-  if (id < s.node) return s.sheet.value(id, Chain::theirs);
+  if (id < s.node) return s.sheet.value(id, s.chain);
   const Shape shape = plan_of(s)[id].shape;
   M result(shape.rows, shape.cols);
   for (Index i = 0; i < shape.rows; ++i) {
@@ -44,7 +44,7 @@ M value_anywhere(const Spoil& s, NodeId id) {
 
 // What should stand at an earlier step, going by what stands before that; later steps as they are in truth.
 M right_anywhere(const Spoil& s, NodeId id) {
-  return id <= s.node ? M(s.sheet.image(id, Chain::theirs)) : value_anywhere(s, id);
+  return id <= s.node ? M(s.sheet.image(id, s.chain)) : value_anywhere(s, id);
 }
 
 M joined(const std::vector<M>& heads) {
@@ -78,7 +78,7 @@ M wide_scores(const Spoil& s, const std::string& pass) {
   const auto q = plan_of(s).find(pass + "Q");
   const auto k = plan_of(s).find(pass + "K");
   if (!q || !k || *q > s.node || *k > s.node) return M(0, 0);
-  return dots(s.sheet.value(*q, Chain::theirs), s.sheet.value(*k, Chain::theirs));
+  return dots(s.sheet.value(*q, s.chain), s.sheet.value(*k, s.chain));
 }
 
 M over_root(const M& scores, Index width) { return times(scores, Interval(1 / sqrt(whole(width)))); }
@@ -97,7 +97,7 @@ Results one_wide_head(const Spoil& s) {
   const auto weights = plan_of(s).find(pass + "h1.weights");
   const auto v = plan_of(s).find(pass + "V");
   if (!weights || !v) return {};
-  return {product(weights_after_mask({s.sheet, *weights}, scaled), s.sheet.value(*v, Chain::theirs))};
+  return {product(weights_after_mask({s.sheet, *weights, s.chain}, scaled), s.sheet.value(*v, s.chain))};
 }
 
 Results mean_of_heads(const Spoil& s) {
@@ -130,8 +130,8 @@ std::optional<M> read_of_tiled_group(const Spoil& s, NodeId output, std::size_t 
   const auto k = of_tiled_group(s, plan_of(s)[*scores].inputs[1], head);
   const auto v = of_tiled_group(s, read.inputs[1], head);
   if (!k || !v) return std::nullopt;
-  const M of_k = dots(s.sheet.value(plan_of(s)[*scores].inputs[0], Chain::theirs), value_anywhere(s, *k));
-  const M weights = s.sheet.image(read.inputs[0], Chain::theirs, {{*scores, IntervalMatrix(of_k)}});
+  const M of_k = dots(s.sheet.value(plan_of(s)[*scores].inputs[0], s.chain), value_anywhere(s, *k));
+  const M weights = s.sheet.image(read.inputs[0], s.chain, {{*scores, IntervalMatrix(of_k)}});
   return product(weights, value_anywhere(s, *v));
 }
 
@@ -180,7 +180,7 @@ struct Angles {
 };
 Angles angles_of(const Spoil& s) {
   const Node& node = plan_of(s)[s.at().inputs[1]];
-  return {s.sheet.value(node.inputs[0], Chain::theirs), node.params.numbers[0],
+  return {s.sheet.value(node.inputs[0], s.chain), node.params.numbers[0],
           static_cast<Index>(node.params.numbers[1].value)};
 }
 
@@ -256,7 +256,7 @@ M read_on_top(const Spoil& s, const M& before) {
 Results not_rescaled(const Spoil& s, std::string_view op, M (*on_top)(const Spoil&, const M&)) {
   if (!is_op(s, op)) return {};
   Results results{IntervalMatrix(on_top(s, s.input(0)))};
-  const Spoil before{s.sheet, s.at().inputs[0]};
+  const Spoil before{s.sheet, s.at().inputs[0], s.chain};
   if (before.written() != nullptr) return results;
   for (const IntervalMatrix& earlier : not_rescaled(before, op, on_top))
     results.emplace_back(on_top(s, earlier));
@@ -301,7 +301,7 @@ Results empty_tile(const Spoil& s) {
   const bool is_tiled = plan_of(s).find_beside(s.at(), "acc").has_value();
   const auto max = first_maximum(s);
   if (!is_tiled || !max) return {};
-  const M& maxima = s.sheet.value(*max, Chain::theirs);
+  const M& maxima = s.sheet.value(*max, s.chain);
   M result = right_here(s);
   bool is_spoiled = false;
   for (Index i = 0; i < std::min(result.rows(), maxima.rows()); ++i) {
