@@ -155,7 +155,7 @@ TEST_CASE("the solved sheet of an exercise is marked all right") {
     for (const int decimals : {2, 6}) {
       const ExerciseRequest r{.tokens = 4, .d_k = 2, .is_causal = is_causal, .decimals = decimals};
       const Trace trace = trace_of(make_exercise(r, trace_of).text);
-      const std::string key = worksheet_text(trace, {}, {.decimals = decimals}, Cells::solved);
+      const std::string key = worksheet_text(trace, {}, {}, {.decimals = decimals}, Cells::solved);
       INFO(key);
       Diagnostics diagnostics;
       const AnswerFile file = read_answers(source_from_text("key", key, diagnostics), diagnostics);

@@ -1,7 +1,6 @@
 #include "check/worksheet.h"
 
 #include <algorithm>
-#include <functional>
 #include <string_view>
 
 #include "base/counted.h"
@@ -13,14 +12,6 @@
 
 namespace qkv {
 namespace {
-
-std::vector<NodeId> matrices_given(const Plan& plan) {
-  std::vector<NodeId> found;
-  for (NodeId id = 0; id < plan.nodes.size(); ++id) {
-    if (!plan[id].given.empty() && plan[id].op->name != std::string_view("mask")) found.push_back(id);
-  }
-  return found;
-}
 
 std::string cell_as_given(const Node& node, Index row, Index col) {
   if (node.is_symbolic()) {
@@ -37,6 +28,111 @@ std::string cell_as_given(const Node& node, Index row, Index col) {
   return node.given[static_cast<std::size_t>(row * node.shape.cols + col)].text;
 }
 
+// A matrix as it stands on a sheet.
+struct SheetTable {
+  std::string name;  // with its shape
+  std::vector<std::string> rows, cols;
+  std::vector<std::vector<std::string>> cells;
+};
+
+SheetTable table_of(const Node& node) {
+  SheetTable table{node.id + " " + shape_text(node), node.rows, node.cols, {}};
+  for (Index i = 0; i < node.shape.rows; ++i) {
+    std::vector<std::string> row;
+    for (Index j = 0; j < node.shown_cols(); ++j) row.push_back(cell_as_given(node, i, j));
+    table.cells.push_back(std::move(row));
+  }
+  return table;
+}
+
+// [mask], [h1.mask] …, which the plan knows only joined with the setting `mask`, as the M of a head.
+void add_masks(const Problem& problem, const std::string& prefix, std::vector<SheetTable>& tables) {
+  for (const auto& [name, given] : problem.given) {
+    if (name != "mask" && !name.ends_with(".mask")) continue;
+    SheetTable table{
+        prefix + name + " (" + std::to_string(given.rows) + "×" + std::to_string(given.cols) + ")",
+        problem.tokens,
+        problem.kv_tokens,
+        {}};
+    for (Index i = 0; i < given.rows; ++i) {
+      std::vector<std::string> row;
+      for (Index j = 0; j < given.cols; ++j) row.push_back(given.at(i, j).text);
+      table.cells.push_back(std::move(row));
+    }
+    tables.push_back(std::move(table));
+  }
+}
+
+std::vector<SheetTable> tables_given(const Plan& plan, const Problem& problem) {
+  std::vector<SheetTable> tables;
+  for (const Node& node : plan.nodes) {
+    if (!node.given.empty() && node.op->name != std::string_view("mask")) tables.push_back(table_of(node));
+  }
+  if (problem.stack.empty()) add_masks(problem, "", tables);
+  for (std::size_t layer = 0; layer < problem.stack.size(); ++layer)
+    add_masks(problem.stack[layer], "L" + std::to_string(layer + 1) + ".", tables);
+  return tables;
+}
+
+// Whether the softmax of a step is told in one line, from the scores.
+bool is_brief(const Telling& telling) { return telling.detail != Detail::full; }
+
+std::string formula_line(const Plan& plan, NodeId id, const Telling& telling) {
+  return plan[id].id + " = " + plain_formula(plan, id, is_brief(telling));
+}
+
+// What must be known beside the formulas of the steps asked for: those of steps on the way that are never
+// asked for, such as the angles of rotary positions, and what a rotation does.
+class Explained {
+ public:
+  Explained(const Plan& plan, const Telling& telling, const std::vector<NodeId>& asked)
+      : plan_(plan), telling_(telling), is_told_(plan.nodes.size()) {
+    for (const NodeId id : asked) is_told_[id] = true;
+  }
+
+  // Lines to stand under the formula of a step; nothing is told twice.
+  std::vector<std::string> below(NodeId id) {
+    lines_.clear();
+    if (plan_[id].op->name == std::string_view("rotate_half") ||
+        plan_[id].op->name == std::string_view("rotate_interleaved")) {
+      add(plan_[id].op->why.in(telling_.language));
+      add(Text{"Of each pair, a and b become a·cos − b·sin and a·sin + b·cos.",
+               "每一对 a、b 变成 a·cos − b·sin 和 a·sin + b·cos。"}
+              .in(telling_.language));
+    }
+    add_inputs_of(id);
+    return lines_;
+  }
+
+ private:
+  void add(const std::string& line) {
+    if (std::find(told_.begin(), told_.end(), line) != told_.end()) return;
+    told_.push_back(line);
+    lines_.push_back(line);
+  }
+
+  void add_inputs_of(NodeId id) {
+    const Node& node = plan_[id];
+    const bool has_brief = node.brief.has_value() && is_brief(telling_);
+    for (const NodeId input : has_brief ? node.brief->inputs : node.inputs) {
+      const Node& behind = plan_[input];
+      const bool may_be_asked = behind.role == Role::step && behind.level == Level::main;
+      if (is_told_[input] || may_be_asked || !behind.given.empty() ||
+          behind.op->name == std::string_view("same"))
+        continue;
+      is_told_[input] = true;
+      add_inputs_of(input);
+      add(formula_line(plan_, input, telling_));
+      if (const std::string& why = behind.op->why.in(telling_.language); !why.empty()) add(why);
+    }
+  }
+
+  const Plan& plan_;
+  const Telling& telling_;
+  std::vector<bool> is_told_;
+  std::vector<std::string> told_, lines_;
+};
+
 std::string label(const std::vector<std::string>& labels, Index i) {
   return labels.empty() ? std::to_string(i + 1) : visible(labels[static_cast<std::size_t>(i)]);
 }
@@ -45,6 +141,11 @@ std::string settings_line(const About& about) {
   std::string line;
   for (const auto& [key, value] : about.settings) line += (line.empty() ? "" : "; ") + key + " = " + value;
   return line;
+}
+
+std::string mask_line(const About& about, const Telling& telling) {
+  if (about.mask_meaning.empty()) return "";
+  return say({"Mask: {0}", "掩码：{0}"}, about.mask_meaning).in(telling.language);
 }
 
 std::string padded(const std::string& text, int width) {
@@ -85,28 +186,31 @@ std::vector<NodeId> steps_asked(const Plan& plan, const Telling& telling) {
   return asked;
 }
 
-std::string worksheet_text(const Trace& trace, const About& about, const Telling& telling, Cells cells) {
+std::string worksheet_text(const Trace& trace, const Problem& problem, const About& about,
+                           const Telling& telling, Cells cells) {
   const Plan& plan = trace.plan();
   std::string out;
   const auto comment = [&](const std::string& line) { out += line.empty() ? "#\n" : "# " + line + "\n"; };
   if (!about.title.empty()) comment(visible(about.title));
   comment(in(instruction(about, telling, cells), telling));
   if (const std::string settings = settings_line(about); !settings.empty()) comment(settings);
-  for (const NodeId id : matrices_given(plan)) {
-    const Node& node = plan[id];
+  if (const std::string mask = mask_line(about, telling); !mask.empty()) comment(mask);
+  for (const SheetTable& table : tables_given(plan, problem)) {
     comment("");
-    comment(node.id + " " + shape_text(node));
-    for (Index i = 0; i < node.shape.rows; ++i) {
-      std::string row = "  " + padded(node.rows.empty() ? "" : label(node.rows, i), 8);
-      for (Index j = 0; j < node.shown_cols(); ++j) row += "  " + cell_as_given(node, i, j);
+    comment(table.name);
+    for (std::size_t i = 0; i < table.cells.size(); ++i) {
+      std::string row = "  " + padded(table.rows.empty() ? "" : label(table.rows, static_cast<Index>(i)), 8);
+      for (const std::string& cell : table.cells[i]) row += "  " + cell;
       comment(row);
     }
   }
-  for (const NodeId id : steps_asked(plan, telling)) {
+  const std::vector<NodeId> asked = steps_asked(plan, telling);
+  Explained explained(plan, telling, asked);
+  for (const NodeId id : asked) {
     const Node& node = plan[id];
-    const bool is_brief = telling.detail != Detail::full;
     out += "\n[" + node.id + "]\n";
-    comment(node.id + " = " + plain_formula(plan, id, is_brief));
+    comment(formula_line(plan, id, telling));
+    for (const std::string& line : explained.below(id)) comment(line);
     if (!node.cols.empty()) {
       std::string names;
       for (Index j = 0; j < node.shape.cols; ++j) names += (j == 0 ? "" : " ") + label(node.cols, j);
@@ -133,8 +237,8 @@ struct Markup {
   std::string (*table)(const std::vector<std::vector<std::string>>&, bool has_heads);
 };
 
-std::string printed_sheet(const Trace& trace, const About& about, const Telling& telling, Cells cells,
-                          const Markup& markup) {
+std::string printed_sheet(const Trace& trace, const Problem& problem, const About& about,
+                          const Telling& telling, Cells cells, const Markup& markup) {
   const Plan& plan = trace.plan();
   std::string out = markup.heading(markup.escape(about.title.empty() ? "qkv" : visible(about.title)));
   const std::string settings = settings_line(about);
@@ -143,32 +247,42 @@ std::string printed_sheet(const Trace& trace, const About& about, const Telling&
                                                   : say({"{0}; {1}", "{0}；保留 {1} 位小数"}, settings,
                                                         counted(telling.decimals, "decimal"));
   out += markup.escape(in(under_title, telling)) + "\n";
-  const auto add_table = [&](NodeId id, const std::function<std::string(Index, Index)>& cell) {
-    const Node& node = plan[id];
+  if (const std::string mask = mask_line(about, telling); !mask.empty())
+    out += "\n" + markup.escape(mask) + "\n";
+  const auto add_table = [&](const SheetTable& table) {
     std::vector<std::vector<std::string>> rows;
-    const bool has_labels = !node.rows.empty() || node.shape.rows > 1;
+    const bool has_labels = !table.rows.empty() || table.cells.size() > 1;
     std::vector<std::string> heads;
     if (has_labels) heads.emplace_back();
-    for (Index j = 0; j < node.shown_cols(); ++j) heads.push_back(markup.escape(label(node.cols, j)));
+    for (std::size_t j = 0; j < table.cells.front().size(); ++j)
+      heads.push_back(markup.escape(label(table.cols, static_cast<Index>(j))));
     rows.push_back(std::move(heads));
-    for (Index i = 0; i < node.shape.rows; ++i) {
+    for (std::size_t i = 0; i < table.cells.size(); ++i) {
       std::vector<std::string> row;
-      if (has_labels) row.push_back(markup.escape(label(node.rows, i)));
-      for (Index j = 0; j < node.shown_cols(); ++j) row.push_back(markup.escape(cell(i, j)));
+      if (has_labels) row.push_back(markup.escape(label(table.rows, static_cast<Index>(i))));
+      for (const std::string& cell : table.cells[i]) row.push_back(markup.escape(cell));
       rows.push_back(std::move(row));
     }
     out += "\n" + markup.table(rows, has_labels);
   };
-  for (const NodeId id : matrices_given(plan)) {
-    out += "\n" + markup.escape(plan[id].id + " " + shape_text(plan[id])) + "\n";
-    add_table(id, [&](Index i, Index j) { return cell_as_given(plan[id], i, j); });
+  for (const SheetTable& table : tables_given(plan, problem)) {
+    out += "\n" + markup.escape(table.name) + "\n";
+    add_table(table);
   }
-  for (const NodeId id : steps_asked(plan, telling)) {
-    const bool is_brief = telling.detail != Detail::full;
-    out += "\n" + markup.heading(markup.escape(plan[id].id + " = " + plain_formula(plan, id, is_brief)));
-    add_table(id, [&](Index i, Index j) {
-      return cells == Cells::solved ? solved_cell(trace, {id, i, j}, telling) : "";
-    });
+  const std::vector<NodeId> asked = steps_asked(plan, telling);
+  Explained explained(plan, telling, asked);
+  for (const NodeId id : asked) {
+    const Node& node = plan[id];
+    out += "\n" + markup.heading(markup.escape(formula_line(plan, id, telling)));
+    for (const std::string& line : explained.below(id)) out += "\n" + markup.escape(line) + "\n";
+    SheetTable table{node.id, node.rows, node.cols, {}};
+    for (Index i = 0; i < node.shape.rows; ++i) {
+      std::vector<std::string> row;
+      for (Index j = 0; j < node.shown_cols(); ++j)
+        row.push_back(cells == Cells::solved ? solved_cell(trace, {id, i, j}, telling) : "");
+      table.cells.push_back(std::move(row));
+    }
+    add_table(table);
   }
   return out;
 }
@@ -203,15 +317,17 @@ std::string latex_table(const std::vector<std::vector<std::string>>& rows, bool 
 
 }  // namespace
 
-std::string worksheet_markdown(const Trace& trace, const About& about, const Telling& telling, Cells cells) {
+std::string worksheet_markdown(const Trace& trace, const Problem& problem, const About& about,
+                               const Telling& telling, Cells cells) {
   return printed_sheet(
-      trace, about, telling, cells,
+      trace, problem, about, telling, cells,
       {escape_markdown, [](const std::string& s) { return "## " + s + "\n"; }, markdown_table});
 }
 
-std::string worksheet_latex(const Trace& trace, const About& about, const Telling& telling, Cells cells) {
+std::string worksheet_latex(const Trace& trace, const Problem& problem, const About& about,
+                            const Telling& telling, Cells cells) {
   const std::string body = printed_sheet(
-      trace, about, telling, cells,
+      trace, problem, about, telling, cells,
       {escape_latex, [](const std::string& s) { return "\\section*{" + s + "}\n"; }, latex_table});
   // What is not ASCII by now is what the user wrote, and may be Chinese.
   const bool is_ascii =

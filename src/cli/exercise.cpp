@@ -90,7 +90,7 @@ int run_exercise(ExerciseOptions options) {
     const auto worked = work_out(input_of(exercise.text), options, *presentation, diagnostics);
     if (!worked) throw std::logic_error("an exercise that cannot be worked out");
     const Cells cells = options.is_key ? Cells::solved : Cells::blank;
-    text = worksheet_text(worked->trace, worked->about, worked->telling, cells);
+    text = worksheet_text(worked->trace, worked->problem, worked->about, worked->telling, cells);
     if (options.is_key) text += remarks(exercise.alike, request.language);
   }
   write_text(text, Format::text, options, {}, diagnostics);

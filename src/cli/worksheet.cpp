@@ -14,7 +14,7 @@ struct Form {
   const char* name;
   const char* extension;
   Format format;
-  std::string (*write)(const Trace&, const About&, const Telling&, Cells);
+  std::string (*write)(const Trace&, const Problem&, const About&, const Telling&, Cells);
 };
 constexpr std::array<Form, 3> kForms{{{"text", ".qkv", Format::text, worksheet_text},
                                       {"md", ".md", Format::md, worksheet_markdown},
@@ -58,8 +58,8 @@ int run_worksheet(const WorksheetOptions& options) {
     return finish(options, diagnostics);
   }
   const Cells cells = options.is_key ? Cells::solved : Cells::blank;
-  write_text(form->write(truth, worked->about, worked->telling, cells), form->format, options,
-             worked->input_files, diagnostics);
+  write_text(form->write(truth, worked->problem, worked->about, worked->telling, cells), form->format,
+             options, worked->input_files, diagnostics);
   return finish(options, diagnostics);
 }
 
