@@ -44,6 +44,11 @@ constexpr const char* mark_of(Verdict verdict) {
   return "";
 }
 
+// As steps are shown on a sheet or in a trace.
+std::string shown(const std::string& number) {
+  return number == "-inf" ? "−∞" : number == "inf" ? "∞" : number;
+}
+
 Index count(const JudgedStep& step, Verdict verdict) { return (step.cells.array() == verdict).count(); }
 
 const JudgedStep* first_wrong(const Judgement& judgement) {
@@ -169,7 +174,7 @@ class Teacher {
                          : say({"{0} of {1} are wrong.", "{1} 个数中有 {0} 个不对。"}, cells,
                                counted(step.cells.size(), "number")));
     paragraph(say({"{0} should be {1}, going by your own numbers before it.", "{0}：由你前面的数应得 {1}。"},
-                  cell_name(plan_, at), step.expected),
+                  cell_name(plan_, at), shown(step.expected)),
               Tone::note);
     if (step.mistakes.empty()) {
       paragraph(say({"What happened is not one of the mistakes known by name; the rule is {0} = {1}.",

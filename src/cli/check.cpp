@@ -41,8 +41,9 @@ Form form_of(const CheckOptions& options, Diagnostics& diagnostics) {
     return row == kForms.end() ? Form::text : row->form;
   }
   for (const FormName& row : kForms) {
-    if (options.output.ends_with(row.extension)) return row.form;
+    if (ending_of(options.output) == row.extension) return row.form;
   }
+  refuse_foreign_ending(options.output, names_in(kForms), diagnostics);
   return Form::text;
 }
 

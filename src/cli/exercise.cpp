@@ -57,6 +57,7 @@ std::string remarks(const std::vector<Alike>& alike, Language language) {
 int run_exercise(ExerciseOptions options) {
   Diagnostics diagnostics;
   const auto presentation = presentation_of(options, diagnostics);
+  refuse_foreign_ending(options.output, {"text"}, diagnostics);
   const auto between = [&](const char* name, long value, long least, long most) {
     if (value >= least && value <= most) return;
     diagnostics.error("", say({"{0} takes a whole number from {1} to {2}, not {3}",

@@ -109,6 +109,25 @@ std::string ending_of(const std::string& file) {
   return ending == ".htm" ? ".html" : ending;
 }
 
+void refuse_foreign_ending(const std::string& output, const std::vector<std::string>& written,
+                           Diagnostics& diagnostics) {
+  const std::string ending = ending_of(output);
+  const auto is_of_form = [&](const FormatName& form) {
+    return form.format != Format::text && ending == form.extension;
+  };
+  if (std::none_of(kFormats.begin(), kFormats.end(), is_of_form) &&
+      std::find(kForeignEndings.begin(), kForeignEndings.end(), ending) == kForeignEndings.end())
+    return;
+  std::string names;
+  for (const std::string& name : written) names += (names.empty() ? "" : " | ") + name;
+  diagnostics.error(output, say({"this command does not write {0}", "这个命令不能写 {0}"}, ending),
+                    written.size() > 1 ? say({"it writes: {0}; --format text writes text under any name",
+                                              "可写：{0}；--format text 可用任何文件名"},
+                                             names)
+                                       : say({"it writes text, to a name without that ending",
+                                              "它只写文本，请换一个没有这个扩展名的文件名"}));
+}
+
 void bad_value(const std::string& option, const std::string& value, const std::vector<std::string>& allowed,
                Diagnostics& diagnostics) {
   diagnostics.error("", say({"{0}: unknown value '{1}'", "{0}：无法识别的值“{1}”"}, option, value),
@@ -397,15 +416,8 @@ std::optional<Presentation> presentation_of(const SharedOptions& options, Diagno
                                    [&](const FormatName& f) { return ending == f.extension; });
     if (form != kFormats.end() && is_offered(options, form->format)) {
       p.format = form->format;
-    } else if (form != kFormats.end() ||
-               std::find(kForeignEndings.begin(), kForeignEndings.end(), ending) != kForeignEndings.end()) {
-      diagnostics.error(options.output,
-                        say({"this command does not write {0}", "这个命令不能写 {0}"}, ending),
-                        offered.size() > 1 ? say({"it writes: {0}; --format text writes text under any name",
-                                                  "可写：{0}；--format text 可用任何文件名"},
-                                                 names_of(offered))
-                                           : say({"it writes text, to a name without that ending",
-                                                  "它只写文本，请换一个没有这个扩展名的文件名"}));
+    } else {
+      refuse_foreign_ending(options.output, names_in(offered), diagnostics);
     }
   }
   p.latex.is_standalone = options.is_standalone;

@@ -102,6 +102,11 @@ void add_output_options(const OptionTaker& app, SharedOptions& options, Language
 // ".md" of "notes/A.MD": what the name of an output file ends in, in lower case; "" where nothing does.
 std::string ending_of(const std::string& file);
 
+// An error where a name ends like a form that a command does not write.
+//   written  the names of those it writes
+void refuse_foreign_ending(const std::string& output, const std::vector<std::string>& written,
+                           Diagnostics& diagnostics);
+
 // Checks the options that are not about the problem itself.
 struct Presentation {
   Language language = Language::en;

@@ -26,9 +26,11 @@ const Form* form_of(const SharedOptions& options, const std::string& name, Diagn
     return form == kForms.end() ? nullptr : &*form;
   }
   const auto guessed = std::find_if(kForms.begin(), kForms.end(), [&](const Form& form) {
-    return options.output.ends_with(form.extension);
+    return ending_of(options.output) == form.extension;
   });
-  return guessed == kForms.end() ? &kForms[0] : &*guessed;
+  if (guessed != kForms.end()) return &*guessed;
+  refuse_foreign_ending(options.output, names_in(kForms), diagnostics);
+  return &kForms[0];
 }
 
 struct WorksheetOptions : SharedOptions {
@@ -40,7 +42,7 @@ int run_worksheet(const WorksheetOptions& options) {
   Diagnostics diagnostics;
   const Form* form = form_of(options, options.form, diagnostics);
   const auto presentation = presentation_of(options, diagnostics);
-  if (form == nullptr || !presentation) return finish(options, diagnostics);
+  if (form == nullptr || !presentation || diagnostics.has_errors()) return finish(options, diagnostics);
   const auto worked = work_out(options, *presentation, diagnostics);
   if (!worked) return finish(options, diagnostics);
   const Trace& truth = worked->truth ? *worked->truth : worked->trace;
