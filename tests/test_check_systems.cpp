@@ -546,5 +546,51 @@ TEST_CASE("a mistake made in every head, row or tile is known by the last step a
   confusion.check();
 }
 
+// Heads and matrices cut out of the flat list, and nothing else wrong; with `more`, the scores of the first
+// head not scaled either.
+Work cut_flat(const System& s, const Trace& truth, const Work& right, bool more) {
+  const Work cut = worked_by_habit(s, "M51", truth, right);
+  return worked(s, [&](const std::string& step, const Matrix& value) -> Matrix {
+    if (more && step == "h1.scaled") return value * std::sqrt(static_cast<double>(s.d()));
+    const std::string name = name_of(step);
+    return name == "Q" || name == "K" || name == "V" ? cut.at(step) : value;
+  });
+}
+
+TEST_CASE("the same mistake in other heads and matrices is one slip, told once and counted once") {
+  QKV_SAY_SEED();
+  Random random(98);
+  int repeated = 0;
+  for (Index run = 0; run < sheets(12); ++run) {
+    System s = drawn(random, Kind::heads);
+    s.cap = {};
+    const Trace truth = truth_of(s);
+    const Work right = right_work(s);
+    for (const bool more : {false, true}) {
+      const Work work = cut_flat(s, truth, right, more);
+      const auto answers = sheet(truth.plan(), work, kDecimals);
+      const Judgement judgement = judge(truth, answers, kDecimals);
+      std::set<std::string> told;
+      int again = 0;
+      for (const JudgedStep& step : judgement.steps) {
+        CHECK_FALSE(step.is_trivial);
+        if (step.verdict != Verdict::wrong) continue;
+        if (step.repeats) {
+          ++again;
+        } else {
+          told.insert(list(step.mistakes));
+        }
+      }
+      INFO(text_of(s), test::text_of(truth.plan(), answers));
+      if (told.empty()) continue;  // the cut changes nothing, or scores of nothing but zeros
+      CHECK(std::set<std::string>{"M51", "M09"}.contains(*told.begin()));
+      CHECK(told.size() <= (more ? 2U : 1U));
+      CHECK(judgement.points == judgement.of - static_cast<int>(told.size()));
+      repeated += again;
+    }
+  }
+  CHECK(repeated > 0);
+}
+
 }  // namespace
 }  // namespace qkv::test

@@ -72,7 +72,7 @@ class Teacher {
     table();
     bool is_first = true;
     for (const JudgedStep& step : judgement_.steps) {
-      if (step.verdict != Verdict::wrong) continue;
+      if (step.verdict != Verdict::wrong || step.repeats) continue;
       wrong(step, is_first);
       is_first = false;
       // A hint leads on by one step at a time.
@@ -191,6 +191,13 @@ class Teacher {
                 Tone::note);
       is_likeliest = false;
     }
+    std::string again;
+    for (const JudgedStep& other : judgement_.steps) {
+      if (other.repeats == step.node) again += (again.empty() ? "" : ", ") + id(other);
+    }
+    if (!again.empty())
+      paragraph(
+          say({"The same mistake again, counted once: {0}.", "同样的错误还出现在：{0}；只算一次。"}, again));
   }
 
   void carried() {
@@ -315,6 +322,7 @@ std::string feedback_json(const Judgement& judgement, const Plan& plan, Language
     if (step.verdict == Verdict::wrong) {
       entry["first"] = {{"cell", {step.row + 1, step.col + 1}}, {"expected", step.expected}};
     }
+    if (step.repeats) entry["repeats"] = plan[*step.repeats].id;
     if (step.is_rounded_root) entry["root"] = step.root;
     if (step.is_cut_off) entry["cut_off"] = true;
     entry["mistakes"] = Json::array();

@@ -39,6 +39,7 @@ class Judge {
       }
       sheet_.settle(id, is_untrue, is_wrong);
     }
+    find_repeats();
     count_points();
     return std::move(result_);
   }
@@ -302,9 +303,38 @@ class Judge {
         given.cells.size() > 1;
   }
 
+  // Whoever cuts Q into heads in the wrong way cuts K and V so too.  What is said of the first of these steps
+  // is what explains all of them.
+  void find_repeats() {
+    std::vector<JudgedStep*> first_steps;
+    for (JudgedStep& step : result_.steps) {
+      if (step.mistakes.empty() || step.mistakes.front()->is_slip()) continue;
+      const auto first = std::find_if(first_steps.begin(), first_steps.end(), [&](const JudgedStep* earlier) {
+        return !common(earlier->mistakes, step.mistakes).empty();
+      });
+      if (first == first_steps.end()) {
+        first_steps.push_back(&step);
+        continue;
+      }
+      (*first)->mistakes = common((*first)->mistakes, step.mistakes);
+      step.repeats = (*first)->node;
+    }
+  }
+
+  static std::vector<const Mistake*> common(const std::vector<const Mistake*>& a,
+                                            const std::vector<const Mistake*>& b) {
+    std::vector<const Mistake*> both;
+    for (const Mistake* mistake : a) {
+      if (std::any_of(b.begin(), b.end(),
+                      [&](const Mistake* other) { return std::string_view(other->id) == mistake->id; }))
+        both.push_back(mistake);
+    }
+    return both;
+  }
+
   // A step earns its point when it is filled in and nothing in it is wrong; carried steps count,
   // unless they follow from a sheet of equal numbers, which asks for no work.  Nor does a copy of what the
-  // problem gives.
+  // problem gives.  A slip costs one point, wherever it is made again.
   void count_points() {
     bool is_after_trivial = false;
     for (JudgedStep& step : result_.steps) {
@@ -312,7 +342,8 @@ class Judge {
       ++result_.of;
       const bool is_filled = !(step.cells.array() == Verdict::blank).any();
       const bool is_empty_carry = step.verdict == Verdict::carried && is_after_trivial;
-      step.earns = is_filled && step.verdict != Verdict::wrong && !is_empty_carry;
+      const bool is_counted = step.verdict == Verdict::wrong && (!step.repeats || step.is_trivial);
+      step.earns = is_filled && !is_counted && !is_empty_carry;
       if (step.earns) ++result_.points;
       is_after_trivial = is_after_trivial || step.is_trivial;
     }

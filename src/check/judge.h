@@ -1,6 +1,7 @@
 // Marks a sheet as a good teacher would: step by step, errors carried forward, honest rounding accepted.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,9 @@ struct JudgedStep {
   std::string root;              // "1.41"
   bool is_cut_off = false;       // right but for digits that were cut off, not rounded
   bool is_trivial = false;       // one number in every cell, and wrong: what follows from it shows nothing
-  bool earns = false;            // the point of this step
+  // The first step on the sheet with the same mistake, in another head or matrix: one slip, made again.
+  std::optional<NodeId> repeats = std::nullopt;
+  bool earns = false;  // the point of this step
 };
 
 struct Judgement {
