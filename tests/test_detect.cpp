@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "check/detect.h"
+#include "reading.h"
 #include "support.h"
 
 namespace qkv::test {
@@ -98,6 +99,39 @@ TEST_CASE("the convention behind an output is named, the simplest alone") {
   CHECK(found(p, softmax_by_hand(s.transpose() / root) * in.v) == "output: roles=Q and K exchanged");
   CHECK(found(p, softmax_by_hand(s / root)) == "weights:");
   CHECK(found(p, softmax_by_hand(hide(s, 0)) * in.v) == "output: scale=none mask=causal");
+}
+
+// softmax(S)ᵀ·V is also the softmax down the columns of K·Qᵀ, under the transposed mask: three conventions.
+TEST_CASE("weights read the wrong way round are one convention, with a mask too") {
+  const Inputs in = inputs();
+  Problem p = problem_of(in);
+  const Matrix s = in.q * in.k.transpose() / std::sqrt(3.0);
+  CHECK(found(p, softmax_by_hand(s).transpose() * in.v) == "output: weights=transposed");
+  CHECK(found(p, softmax_by_hand(in.q * in.k.transpose()).transpose() * in.v) ==
+        "output: scale=none weights=transposed");
+  forbid(p, causal_mask(4, 4, 0));
+  CHECK(found(p, softmax_by_hand(hide(s, 0)).transpose() * in.v) == "output: weights=transposed");
+  CHECK(found(p, softmax_by_hand(hide(s, 0))) == "weights:");
+
+  // By hand: scores 1 3 ; 2 0 over √2, causal: weights 1 0 and 0.8044 0.1956.
+  Problem small = problem("mask = causal\n[Q]\n1 0\n0 1\n[K]\n1 2\n3 0\n[V]\n1 0\n0 1\n");
+  CHECK(found(small, matrix("1 0.8044 ; 0 0.1956"), 4) == "output: weights=transposed");
+}
+
+TEST_CASE("one wide head in place of several is one convention, whatever root it is divided by") {
+  Random random(76);
+  const Inputs in{random.matrix(4, 6, 1), random.matrix(4, 6, 1), random.matrix(4, 4, 2)};
+  Problem p = problem_of(in);
+  p.heads = p.kv_heads = 2;
+  p.scale.d_k = written("3");
+  const Matrix s = in.q * in.k.transpose();
+  CHECK(found(p, softmax_by_hand(s / std::sqrt(6.0)) * in.v) == "concat: heads=one wide head");
+  CHECK(found(p, softmax_by_hand(s / std::sqrt(3.0)) * in.v) ==
+        "concat: heads=one wide head, scaled as one of several");
+  CHECK(found(p, softmax_by_hand(s) * in.v) == "concat: scale=none heads=one wide head");
+  CHECK(found(p, softmax_by_hand(hide(s / std::sqrt(6.0), 0)) * in.v) ==
+        "concat: mask=causal heads=one wide head");
+  CHECK(found(p, softmax_by_hand(s / std::sqrt(6.0))) == "weights: heads=one wide head");
 }
 
 TEST_CASE("corners and polarity of a mask are told apart") {

@@ -21,7 +21,8 @@ class Calculation {
 
   explicit Calculation(const Problem& problem) : problem_(problem) {}
 
-  Index heads() const { return problem_.heads; }
+  bool has_heads() const { return problem_.heads > 1; }
+  Index heads(const Choice& choice) const { return choice.is_one_head ? 1 : problem_.heads; }
 
   std::optional<M> weights(const Choice& choice, Index head) {
     const auto& products = scores(choice, head);
@@ -53,12 +54,13 @@ class Calculation {
   const std::optional<M>& values(const Choice& choice, Index head) {
     const Key key{.name = choice.values,
                   .is_other_layout = choice.is_other_layout,
+                  .is_one_head = choice.is_one_head,
                   .is_split_flat = choice.is_split_flat,
                   .head = group(choice, head),
                   .is_not_positioned = choice.is_not_positioned};
     return remembered(key, [&] {
       return part(choice.values == "X" ? tokens(name_of_keys_source(), choice) : role(choice.values, choice),
-                  choice, group(choice, head), problem_.kv_heads);
+                  choice, group(choice, head), kv_heads(choice));
     });
   }
 
@@ -83,6 +85,7 @@ class Calculation {
   struct Key {
     std::string name;
     bool is_other_layout = false;
+    bool is_one_head = false;
     bool is_split_flat = false;
     Index head = 0;
     bool are_groups_tiled = false;
@@ -165,6 +168,8 @@ class Calculation {
     return column;
   }
 
+  Index kv_heads(const Choice& choice) const { return choice.is_one_head ? 1 : problem_.kv_heads; }
+
   Index group(const Choice& choice, Index head) const {
     return choice.are_groups_tiled ? head % problem_.kv_heads : head / (problem_.heads / problem_.kv_heads);
   }
@@ -192,6 +197,7 @@ class Calculation {
     const bool is_exchanged = choice.are_q_and_k_exchanged;
     const Key key{.name = is_exchanged ? "K·Qᵀ" : "Q·Kᵀ",
                   .is_other_layout = choice.is_other_layout,
+                  .is_one_head = choice.is_one_head,
                   .is_split_flat = choice.is_split_flat,
                   .head = head,
                   .are_groups_tiled = choice.are_groups_tiled,
@@ -201,9 +207,9 @@ class Calculation {
                   .is_not_positioned = choice.is_not_positioned};
     return remembered(key, [&]() -> std::optional<M> {
       if (problem_.entry == Entry::scores) return given("scores");
-      const auto q = placed(part(role("Q", choice), choice, head, problem_.heads), problem_.positions,
+      const auto q = placed(part(role("Q", choice), choice, head, heads(choice)), problem_.positions,
                             choice.query_shift, choice);
-      const auto k = placed(part(role("K", choice), choice, group(choice, head), problem_.kv_heads),
+      const auto k = placed(part(role("K", choice), choice, group(choice, head), kv_heads(choice)),
                             problem_.kv_positions, 0, choice);
       if (!q || !k || q->cols() != k->cols()) return std::nullopt;
       return is_exchanged ? kernels::dot_rows(*k, *q) : kernels::dot_rows(*q, *k);

@@ -15,6 +15,8 @@ namespace {
 struct Alternative {
   std::string name;
   std::function<void(Choice&)> choose;
+  // Whether it is another calculation after the choices made before; where empty, it always is.
+  std::function<bool(const Choice&)> may_follow = {};
 };
 struct Dimension {
   const char* name;
@@ -179,11 +181,39 @@ Dimension values_read(const Problem& problem) {
   return dimension;
 }
 
+Dimension readings(const Problem& problem) {
+  if (problem.tokens.size() != problem.kv_tokens.size()) return {"weights", {}};
+  return {"weights", {{"transposed", [](Choice& c) { c.are_weights_transposed = true; }}}};
+}
+
 Dimension caps(const Problem& problem) {
   if (!problem.softcap) return {"softcap", {}};
   return {"softcap", {{"none", [](Choice& c) { c.cap = Cap::none; }}, {"after the mask", [](Choice& c) {
                                                                          c.cap = Cap::after_mask;
                                                                        }}}};
+}
+
+// One head of the whole width, with the root of its own width or of a single head's; not where heads differ
+// in more than their columns.
+Dimension head_counts(const Problem& problem) {
+  const bool are_alike = problem.kv_heads == problem.heads && problem.head_masks.empty() &&
+                         problem.slopes.empty() && problem.sink_logits.empty() &&
+                         problem.is_dropped.empty() && problem.rope.pairs == Rope::Pairs::none;
+  const auto width = width_of_queries(problem);
+  if (problem.heads == 1 || !are_alike || !width) return {"heads", {}};
+  Dimension dimension{"heads", {{"one wide head", [](Choice& c) { c.is_one_head = true; }}}};
+  if (problem.scale.kind != ScaleKind::root) return dimension;
+  const auto is_own_root = [own = problem.scale.d_k.text](const Choice& c) {
+    return c.scaling.kind == Scaling::Kind::by_root && c.scaling.number.text == own;
+  };
+  dimension.alternatives[0].choose = [is_own_root, width = whole_number(*width)](Choice& c) {
+    c.is_one_head = true;
+    if (is_own_root(c)) c.scaling.number = width;
+  };
+  dimension.alternatives.push_back({.name = "one wide head, scaled as one of several",
+                                    .choose = [](Choice& c) { c.is_one_head = true; },
+                                    .may_follow = is_own_root});
+  return dimension;
 }
 
 Dimension splits(const Problem& problem) {
@@ -232,9 +262,9 @@ bool is_system(const Problem& problem) {
 constexpr std::size_t kMostChangesOfSystem = 3;
 
 // A dimension is a row here, a field of Choice, and the place in check/detect.cpp where that field counts.
-constexpr std::array<Dimension (*)(const Problem&), 15> kDimensions{
-    scales, axes,  masks,  hidings,  layouts,         roles,           values_read,  caps,
-    splits, joins, groups, pairings, query_positions, added_positions, dropped_heads};
+constexpr std::array<Dimension (*)(const Problem&), 17> kDimensions{
+    scales,      axes,   masks, hidings, layouts,  roles,           values_read,     readings,     caps,
+    head_counts, splits, joins, groups,  pairings, query_positions, added_positions, dropped_heads};
 
 }  // namespace
 
@@ -247,6 +277,7 @@ std::vector<Combination> combinations(const Problem& problem) {
     for (const Alternative& alternative : dimension.alternatives) {
       for (std::size_t i = 0; i < before; ++i) {
         if (is_system(problem) && all[i].changes.size() == kMostChangesOfSystem) continue;
+        if (alternative.may_follow && !alternative.may_follow(all[i].choice)) continue;
         Combination changed = all[i];
         changed.changes.emplace_back(dimension.name, alternative.name);
         alternative.choose(changed.choice);

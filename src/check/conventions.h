@@ -30,8 +30,11 @@ struct Choice {
   bool is_other_layout = false;
   bool are_q_and_k_exchanged = false;
   std::string values = "V";
+  bool are_weights_transposed = false;  // the output is weightsᵀ · V
   Cap cap = Cap::before_mask;
-  // Of several heads: the flat list is cut, or joined, without the transpose; head i reads group i mod g.
+  // Of several heads: there is only one; the flat list is cut, or joined, without the transpose; head i reads
+  // group i mod g.
+  bool is_one_head = false;  // as wide as all of them together; its scale is a choice of `scaling`
   bool is_split_flat = false;
   bool is_joined_flat = false;
   bool are_groups_tiled = false;

@@ -1,7 +1,7 @@
 // Every convention that the problem could have had in place of its own is tried, in every combination, and
 // what comes out is held against the output.  Two things keep that honest and quick:
 //
-// * A combination is named only if none of its parts explains the output, and if numbers that come by chance
+// * A combination is named only if no smaller one explains as much, and if numbers that come by chance
 //   would hardly agree so well: the more combinations were tried, the better they must agree.
 // * Rows do not depend on each other once the weights are there, so the first row tells nearly all
 //   combinations apart.
@@ -115,7 +115,7 @@ Reproduced reproduced(Calculation<T>& calculation, const Choice& choice, const s
   Reproduced result;
   std::vector<MatrixOf<T>> weights;  // by head
   bool is_read = true;
-  for (Index head = 0; head < calculation.heads(); ++head) {
+  for (Index head = 0; head < calculation.heads(choice); ++head) {
     auto of_head = calculation.weights(choice, head);
     if (!of_head) return result;
     const auto& v = calculation.values(choice, head);
@@ -123,6 +123,10 @@ Reproduced reproduced(Calculation<T>& calculation, const Choice& choice, const s
     weights.push_back(*std::move(of_head));
   }
   const Index n = weights.front().rows();
+  const auto read_with = [&](const MatrixOf<T>& of_head, Index rows) -> MatrixOf<T> {
+    return choice.are_weights_transposed ? MatrixOf<T>(of_head.leftCols(rows).transpose())
+                                         : MatrixOf<T>(of_head.topRows(rows));
+  };
   const auto output = [&](Index rows) -> std::optional<MatrixOf<T>> {
     if (!is_read) return std::nullopt;
     // Joined without the transpose, the first row holds numbers of other rows.
@@ -132,7 +136,7 @@ Reproduced reproduced(Calculation<T>& calculation, const Choice& choice, const s
       const MatrixOf<T>& v = *calculation.values(choice, static_cast<Index>(head));
       outputs.push_back(calculation.is_dropped(choice, static_cast<Index>(head))
                             ? MatrixOf<T>(MatrixOf<T>::Constant(needed, v.cols(), T(0)))
-                            : kernels::weighted_sum<T>(weights[head].topRows(needed), v, Params{}));
+                            : kernels::weighted_sum<T>(read_with(weights[head], needed), v, Params{}));
     }
     if (outputs.size() == 1) return outputs.front();
     return MatrixOf<T>(calculation.joined(outputs, choice).topRows(rows));
@@ -164,17 +168,11 @@ Reproduced reproduced(Calculation<T>& calculation, const Choice& choice, const s
   };
   for (const Theirs& their : theirs) {
     // A matrix without a name is more likely a result than a table on the way.
-    if (!try_one(is_one_head ? "output" : "concat", output, their) && !try_one("Y", y, their) &&
+    if (!try_one(calculation.has_heads() ? "concat" : "output", output, their) && !try_one("Y", y, their) &&
         !try_weights(their))
       result.others.push_back(their.id());
   }
   return result;
-}
-
-bool is_part_of(const Conventions& small, const Conventions& large) {
-  return std::all_of(small.begin(), small.end(), [&](const auto& change) {
-    return std::find(large.begin(), large.end(), change) != large.end();
-  });
 }
 
 std::string joined(const std::vector<std::string>& names) {
@@ -190,9 +188,9 @@ class Found {
 
   bool empty() const { return found_.empty(); }
 
-  // Whether a part of these conventions explains everything already.
-  bool is_settled_by_a_part(const Conventions& conventions) const {
-    return most_ == given_ && holds_part_of(conventions);
+  // Whether fewer conventions explain everything already.
+  bool is_settled(const Conventions& conventions) const {
+    return most_ == given_ && holds_simpler(conventions);
   }
 
   void add(Conventions conventions, const Reproduced& reproduced) {
@@ -200,16 +198,16 @@ class Found {
     if (count == 0 || count < most_) return;
     if (count > most_) found_.clear();
     most_ = count;
-    if (holds_part_of(conventions)) return;
+    if (holds_simpler(conventions)) return;
     found_.push_back({std::move(conventions), joined(reproduced.names), joined(reproduced.others)});
   }
 
   std::vector<Explanation> take() { return std::move(found_); }
 
  private:
-  bool holds_part_of(const Conventions& conventions) const {
+  bool holds_simpler(const Conventions& conventions) const {
     return std::any_of(found_.begin(), found_.end(),
-                       [&](const Explanation& e) { return is_part_of(e.conventions, conventions); });
+                       [&](const Explanation& e) { return e.conventions.size() < conventions.size(); });
   }
 
   std::vector<Explanation> found_;
@@ -257,7 +255,7 @@ class Detection {
     Progress progress(static_cast<long long>(combinations_.size()));
     for (const Combination& c : combinations_) {
       progress.step();
-      if (!found_.is_settled_by_a_part(c.changes))
+      if (!found_.is_settled(c.changes))
         found_.add(c.changes, reproduced(in_doubles_, c.choice, theirs_, 0, as_simple_as(c)));
     }
     if (found_.empty()) {
@@ -286,7 +284,7 @@ class Detection {
       if (c.changes.size() > kMostChangesBesideFormat) break;
       Conventions changes = c.changes;
       changes.emplace_back("precision", precision);
-      if (found_.is_settled_by_a_part(changes)) continue;
+      if (found_.is_settled(changes)) continue;
       try_one(c.choice, std::move(changes), as_simple_as(c) * static_cast<double>(kPrecisions.size()));
     }
   }

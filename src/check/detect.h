@@ -18,8 +18,7 @@ struct Explanation {
   std::string unexplained;  // those of them that were given too, and come out otherwise
 };
 
-// All smallest sets of conventions that reproduce the most of what was given, those with fewest changes
-// first.
+// All sets of conventions that reproduce the most of what was given with the fewest changes.
 //   output  one matrix, or named steps of which weights, output and Y are looked at, of several heads concat
 //           and h1.weights, h2.weights, …
 // Beside the lattice of check/conventions.h: {"precision", "fp16"} where the numbers come out digit for digit
