@@ -236,6 +236,40 @@ TEST_CASE("after a mistake all digits of a calculator may be kept, however large
   CHECK(carried > 0);
 }
 
+TEST_CASE(
+    "a mistake in the output is named from the written numbers and from all digits, however large the "
+    "values") {
+  QKV_SAY_SEED();
+  Random random(99);
+  int made = 0;
+  for (Index run = 0; run < sheets(30); ++run) {
+    const Exercise e = exercise_with_large_values(random);
+    const Trace truth = traced(problem_of(e));
+    const Work right = right_work(e);
+    Work on_sheet = right;
+    for (auto& [step, value] : on_sheet) {
+      for (Index k = 0; k < value.size(); ++k) value(k) = rounded_to(value(k), 2);
+    }
+    for (const Slip& slip : slips()) {
+      if (slip.step != std::string("output")) continue;
+      for (const Work& from : {right, on_sheet}) {
+        auto work = spoiled_work(e, slip, from, 0.01);
+        if (!work) continue;
+        Work written = right;
+        written["output"] = work->at("output");
+        const auto answers = sheet(truth.plan(), written, 2);
+        const Judgement judgement = judge(truth, answers, 2);
+        const JudgedStep& output = judged(judgement, truth.plan(), "output");
+        INFO(slip.id, " ", list(output.mistakes), "\n", text_of(e), text_of(truth.plan(), answers));
+        REQUIRE(output.verdict == Verdict::wrong);
+        CHECK(names(output.mistakes, slip.id));
+        ++made;
+      }
+    }
+  }
+  CHECK(made > 0);
+}
+
 TEST_CASE("what no weights behind the written ones give is a second mistake") {
   QKV_SAY_SEED();
   Random random(97);
