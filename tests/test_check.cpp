@@ -225,7 +225,8 @@ TEST_CASE("after a mistake all digits of a calculator may be kept, however large
       if (!work) continue;
       const auto answers = sheet(truth.plan(), *work, 2, some_unwritten(random, *work, slip.step));
       const Judgement judgement = judge(truth, answers, 2);
-      INFO(slip.id, " in ", slip.step, "\n", text_of(e), text_of(truth.plan(), answers));
+      INFO(std::string(slip.id), " in ", std::string(slip.step), "\n", text_of(e),
+           text_of(truth.plan(), answers));
       REQUIRE(first_wrong(judgement) != nullptr);
       CHECK(truth.plan()[first_wrong(judgement)->node].id == slip.step);
       CHECK(std::count_if(judgement.steps.begin(), judgement.steps.end(),
@@ -260,7 +261,8 @@ TEST_CASE(
         const auto answers = sheet(truth.plan(), written, 2);
         const Judgement judgement = judge(truth, answers, 2);
         const JudgedStep& output = judged(judgement, truth.plan(), "output");
-        INFO(slip.id, " ", list(output.mistakes), "\n", text_of(e), text_of(truth.plan(), answers));
+        INFO(std::string(slip.id), " ", list(output.mistakes), "\n", text_of(e),
+             text_of(truth.plan(), answers));
         REQUIRE(output.verdict == Verdict::wrong);
         CHECK(names(output.mistakes, slip.id));
         ++made;
@@ -287,7 +289,7 @@ TEST_CASE("what no weights behind the written ones give is a second mistake") {
       const Index col = random.whole(0, e.v.cols() - 1);
       double most = 0;
       for (Index j = 0; j < e.m(); ++j) {
-        const double weight = std::round(work->at("weights")(row, j) * 100) / 100;
+        const double weight = std::stod(on_paper(work->at("weights")(row, j), 2));
         most += weight * e.v(j, col) + 0.005 * std::abs(e.v(j, col));
       }
       const double second = most + 0.02;
@@ -295,7 +297,8 @@ TEST_CASE("what no weights behind the written ones give is a second mistake") {
       work->at("output")(row, col) = second;
       const auto answers = sheet(truth.plan(), *work, 2);
       const Judgement judgement = judge(truth, answers, 2);
-      INFO(slip.id, "\n", text_of(e), text_of(truth.plan(), answers));
+      INFO(std::string(slip.id), " row ", row, " col ", col, " becomes ", second, "\n", text_of(e),
+           text_of(truth.plan(), answers));
       const JudgedStep& output = judged(judgement, truth.plan(), "output");
       CHECK(output.cells(row, col) == Verdict::wrong);
       CHECK((output.cells.array() == Verdict::wrong).count() == 1);
