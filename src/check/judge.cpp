@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/decimal.h"
-#include "base/suggest.h"
 #include "check/mistakes.h"
+#include "report/step_names.h"
 #include "run/apply.h"
 #include "run/proof.h"
 
@@ -526,7 +526,7 @@ std::map<NodeId, Given> fit_answers(const Plan& plan, const AnswerFile& file, Di
     if (std::find(ids.begin(), ids.end(), answer.step) == ids.end()) {
       diagnostics.error(file.source, header,
                         say({"this problem has no step '{0}'", "这道题没有名为“{0}”的步骤"}, answer.step),
-                        did_you_mean_or_one_of(answer.step, ids));
+                        hint_for_step(plan, answer.step, ids));
       continue;
     }
     const NodeId id = *plan.find(answer.step);
