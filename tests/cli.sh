@@ -316,7 +316,7 @@ fi
 # --- Two ways to read a command line
 
 # Most lines are simple and take their values themselves; behind "--", which says "no options from here on", a line is
-# read by CLI11.
+# read by CLI11.  A value that is missing would be that "--".
 it 'means by a simple line what CLI11 means by it'
 lines=0
 while IFS= read -r line; do
@@ -326,7 +326,7 @@ while IFS= read -r line; do
   (cd "$root" && eval "$line --") >read.txt 2>&1 </dev/null || read=$?
   [ "$simple" = "$read" ] && cmp -s simple.txt read.txt || fail "not the same with -- behind it: $line"
 done <<END
-$(sed -n 's/^\$ \(qkv [^|<>;&$()`]*\)$/\1/p' "$root"/golden/*.txt | grep -v -e ' --$' -e ' -o' -e ' --help' | sort -u |
+$(sed -n 's/^\$ \(qkv [^|<>;&$()`]*\)$/\1/p' "$root"/golden/*.txt | grep -v -e ' --$' -e ' --row$' -e ' -o' -e ' --help' | sort -u |
   awk 'NR % 4 == 0')
 END
 that [ "$lines" -gt 100 ]

@@ -103,7 +103,7 @@ if command -v bash >/dev/null; then
   offers 'qkv trace --format=j' json
   offers 'qkv trace --heat=' viridis cividis gray
   offers 'qkv trace --heat=c' cividis
-  offers 'qkv trace --scale ' '1/sqrt\(d_k\)' none
+  offers 'qkv trace --scale ' 1/d_k '1/sqrt\(d_k\)' none
   offers 'qkv check tea.qkv n' notes.txt
   offers 'qkv trace -o n' notes.txt
   offers 'qkv explain tea.qkv '
@@ -112,14 +112,14 @@ fi
 shell=zsh
 if command -v zsh >/dev/null; then
   offers 'qkv check tea.qkv n' notes.txt +
-  offers 'qkv trace --scale ' '1/sqrt\(d_k\)' none
+  offers 'qkv trace --scale ' 1/d_k '1/sqrt\(d_k\)' none
   offers 'qkv trace --format=j' json
   offers 'qkv trace --heat=c' cividis
 fi
 shell=fish
 if command -v fish >/dev/null; then
   offers 'qkv check tea.qkv n' notes.txt +
-  offers 'qkv trace --scale ' '1/sqrt(d_k)' none
+  offers 'qkv trace --scale ' 1/d_k '1/sqrt(d_k)' none
   offers 'qkv trace --format=j' --format=json
   offers 'qkv trace --heat=c' --heat=cividis
 fi

@@ -258,7 +258,7 @@ std::string page_style() {
 
 std::string_view page_script() { return kScript; }
 
-const std::string_view kPageStyleHash = "dHfEnBwDhyOUFIfoLqhXI8784xfDWlHiaKrOwkP31Xc=";
-const std::string_view kPageScriptHash = "GfXrlCzpJ4PVNRTM2g8TFuWHmC5PbywhAbTEZTkpsz0=";
+const std::string_view kPageStyleHash = "uVPsPP3ZvR4cWRK+EaXz4bB9JqbMafJbU9Ijnp0I8D4=";
+const std::string_view kPageScriptHash = "0a6MFDarzYCKEZlt7AGrRRQ6GQR48NxPNuGqXweD11s=";
 
 }  // namespace qkv
