@@ -14,9 +14,8 @@
 // bound the size of the score, true or computed, from here on.
 //   projected    q and k off by δq and δk as vectors:      E → E + ‖δq‖·‖k‖ + ‖q‖·‖δk‖ + ‖δq‖·‖δk‖
 //   scale        a rounding of it, of √d_k in it, of the factor itself:      E → |f|·(E + 4uS)
-//   soft cap     c·tanh(s/c) has a slope of at most 1.  Its roundings: the quotient, 4 units for tanh, the
-//   product,
-//                c in two places:                                            E → E + 16u·min(S, c)
+//   soft cap     c·tanh(s/c) has a slope of at most 1.  Its roundings: the quotient, 4 units for tanh,
+//                the product, c in two places:                               E → E + 16u·min(S, c)
 //   ALiBi        B = slope·distance: slope, product, sum:                    E → E + 4uB + 2u(S + B)
 //   temperature  as the scale:                                               E → (E + 4uS) / τ
 //   sink         its own rounding:                                           E → max(E, 2u·|sink|)

@@ -28,9 +28,8 @@ std::size_t skip_blank(std::string_view text, std::size_t at, std::size_t end);
 // "np.array": where the name at `at` ends; `at` when none is there.
 std::size_t end_of_name(std::string_view text, std::size_t at, std::size_t end);
 
-// Does a word with this bracket behind it, "np.zeros(" or "exp.(", call what computes?  A label has a space
-// or
-// ':' behind it, unless it is that of a point, "A(1, 2)", or its bracket is a square one, "t1[1, 0]".
+// Does a word with this bracket behind it, "np.zeros(" or "exp.(", call what computes?  Behind a label stands a
+// space or ':', unless it is that of a point, "A(1, 2)", or its bracket is a square one, "t1[1, 0]".
 //   holds_list  another bracket follows: "A([1, 2])" is no point
 bool computes(std::string_view name, char bracket, bool holds_list);
 
