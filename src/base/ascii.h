@@ -1,4 +1,5 @@
-// --ascii: the signs that qkv writes, in ASCII.  Words that users gave, labels and titles, stay as they are.
+// --ascii: the signs that qkv writes, in ASCII, wherever they stand.  Whatever else is in labels and titles,
+// which users gave, stays as it is.
 #pragma once
 
 #include <string>

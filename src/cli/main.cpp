@@ -274,7 +274,9 @@ void put_command_first(std::vector<std::string>& arguments) {
       break;
     }
   }
-  if (at == 0 || at >= arguments.size() || arguments[at].starts_with("--")) return;
+  if (at == 0 || at >= arguments.size()) return;
+  const std::string& next = arguments[at];
+  if (next.size() > 1 && next.starts_with('-')) return;  // -p 2: no command, and no file either
   const auto command = arguments.begin() + static_cast<std::ptrdiff_t>(at);
   std::rotate(arguments.begin(), command, command + 1);
 }

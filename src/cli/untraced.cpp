@@ -85,9 +85,10 @@ std::optional<ProblemInput> read_input(const SharedOptions& options, int threads
   Diagnostics ignored;  // a trace finds the same
   ProblemInput input;
   input.asks_for_result_alone = true;
-  // Standard input is read once, whichever way the problem is computed in the end.
+  SourcePtr standard_input;  // for whichever way the problem is computed in the end
   const auto source_of = [&](const std::string& file) {
-    return read_source(file, file == "-" ? diagnostics : ignored);
+    if (file != "-") return read_source(file, ignored);
+    return standard_input = read_source(file, diagnostics);
   };
   if (!options.file.empty()) input.file = source_of(options.file);
   std::vector<std::string> files;  // "-" is no file of numbers
@@ -107,6 +108,7 @@ std::optional<ProblemInput> read_input(const SharedOptions& options, int threads
       input.matrices.emplace_back(section, source_of(file));
     }
   }
+  give_back(standard_input);
   if (ignored.has_errors() || diagnostics.has_errors()) return std::nullopt;
   for (const auto& setting : options.settings) input.settings.push_back(setting);
   add_checkpoint(options, input, told);

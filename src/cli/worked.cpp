@@ -203,9 +203,6 @@ std::optional<Worked> work_out(const SharedOptions& options, const Presentation&
       input.matrices.emplace_back(section, std::move(source));
     files.push_back(file);
   }
-  if (std::count(files.begin(), files.end(), "-") > 1) {
-    diagnostics.error("", say({"standard input (-) can be read only once", "标准输入（-）只能读一次"}));
-  }
   for (const auto& setting : options.settings) input.settings.push_back(setting);
   add_checkpoint(options, input, diagnostics);
   if (diagnostics.has_errors()) return std::nullopt;

@@ -175,6 +175,8 @@ SourcePtr source_from_text(std::string name, std::string text, Diagnostics& diag
 
 namespace {
 
+SourcePtr given_back;
+
 SourcePtr read_new_source(const std::string& name, Diagnostics& diagnostics) {
   const auto refuse = [&](Said message) {
     diagnostics.error(name, std::move(message));
@@ -208,10 +210,17 @@ SourcePtr read_new_source(const std::string& name, Diagnostics& diagnostics) {
 }  // namespace
 
 SourcePtr read_source(const std::string& name, Diagnostics& diagnostics) {
-  if (name != "-") return read_new_source(name, diagnostics);
-  static SourcePtr of_standard_input;  // gone when it has been read
-  if (!of_standard_input) of_standard_input = read_new_source(name, diagnostics);
-  return of_standard_input;
+  if (name == "-") {
+    if (given_back) return std::exchange(given_back, nullptr);
+    static bool was_read = false;
+    if (std::exchange(was_read, true)) {
+      diagnostics.error("", say({"standard input (-) can be read only once", "标准输入（-）只能读一次"}));
+      return nullptr;
+    }
+  }
+  return read_new_source(name, diagnostics);
 }
+
+void give_back(SourcePtr standard_input) { given_back = std::move(standard_input); }
 
 }  // namespace qkv
